@@ -8,8 +8,9 @@ their own. "passes" are the readings of all matrices that a fit takes, the first
 normalises them. "floor" are the seconds of what no fit can leave out, and "most" the ratio of a fit that did
 nothing else: one reading that checks and sums the kernels at the final weights, one machine trained on that
 sum to a fifth of the gap, and alpha' K_m alpha of all kernels, which certifies it. Where few kernels have
-weight, they are summed first, and alpha' K_m alpha of the others comes with the reading that checks. How near
-a reading is to what the memory allows is shown by the seconds of BLAS for one product K_m v of every matrix.
+weight, the machine comes first and makes the rows of their sum that it reads, and alpha' K_m alpha of all
+kernels comes with the reading that checks. How near a reading is to what the memory allows is shown by the
+seconds of BLAS for one product K_m v of every matrix.
 
     python benchmarks/bench_end_to_end.py [--seed S] [n ...]
 """
@@ -76,8 +77,8 @@ def floor(Ks: np.ndarray, y: np.ndarray, weights: np.ndarray) -> None:
         machine = SMO().solve(read(Ks, weights), problem, 2e-4)
         DenseGram(Ks).quad(machine.alpha)
         return
-    total = DenseGram([Ks[m] for m in live]).combine(weights[live])
-    machine = SMO().solve(total, problem, 2e-4)
+    rows = DenseGram([Ks[m] for m in live]).rows_on_demand(weights[live])
+    machine = SMO().solve(rows, problem, 2e-4)
     for K in Ks:
         Checked(K, "K", PSD_FLOPS / len(Ks), Along(alpha=machine.alpha[:, 0])).finish()
 

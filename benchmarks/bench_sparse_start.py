@@ -7,9 +7,9 @@ fifth of that gap, and its certified gap on all samples is shown. One machine is
 
 Below, for the first draw, seconds of the processor of a fit that needs a second machine and does nothing else
 besides: that floor at the weights of the look at one sample in 8, reading what this look needs, and a second
-machine at the final weights (sum of the kernels with weight, steps from the first machine's alpha). Solving
-on the samples of the look and the step to the final weights cost nothing here. "most" is the ratio to the
-user's loop.
+machine at the final weights (the rows of the sum that it reads, steps from the first machine's alpha).
+Solving on the samples of the look and the step to the final weights cost nothing here. "most" is the ratio
+to the user's loop.
 
     python benchmarks/bench_sparse_start.py [--draws D] [n ...]
 """
@@ -58,7 +58,7 @@ def two_machines(Ks: np.ndarray, y: np.ndarray, problem: Problem, first: np.ndar
         lambda: cutting_planes(Ks, y, 1.0),
         lambda: floor(Ks, y, first),
         lambda: gram.subset(rows),
-        lambda: SMO().solve(few.combine(final[live]), problem, 0.2 * TOL, alpha),
+        lambda: SMO().solve(few.rows_on_demand(final[live]), problem, 0.2 * TOL, alpha),
     ]
     (theirs, known, look, second), _ = in_turns(runs, 3)
     return (
