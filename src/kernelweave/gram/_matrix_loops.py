@@ -10,6 +10,7 @@ import numpy as np
 from numba import carray
 
 from .._instructions import fetch, pointer
+from ..kernels._loops import dot
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -150,14 +151,6 @@ def mirror(out, start, stop):  # type: ignore[no-untyped-def]
             out[j, i] = out[i, j]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _dot(a, b):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(a.shape[0]):
-        total += a[j] * b[j]
-    return total
-
-
 @numba.njit(cache=True, nogil=True, fastmath=FAST, inline="always")
 def _eight_prefixes(out, a, b, c, d, e, f, g, h, x, factor):  # type: ignore[no-untyped-def]
     """out_m += factor (2 sum_{j<i} k_j x_j + k_i x_i), k the m-th of eight rows of i + 1 entries, like x."""
@@ -266,7 +259,7 @@ def quad_gather(K, support, alpha):  # type: ignore[no-untyped-def]
 def add_product(out, K, rows, weight, alpha):  # type: ignore[no-untyped-def]
     """out += weight * K[rows] alpha, without copying the rows."""
     for a in range(rows.shape[0]):
-        out[a] += weight * _dot(K[rows[a]], alpha)
+        out[a] += weight * dot(K[rows[a]], alpha)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -281,7 +274,7 @@ def multiply_many_rows(out, places, kind, rows, cuts, columns, targets, alpha): 
         for r in range(rows.shape[0]):
             row = K[rows[r]]
             for q in range(cuts[r], cuts[r + 1]):
-                own[targets[q]] = _dot(row, alpha[columns[q]])
+                own[targets[q]] = dot(row, alpha[columns[q]])
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

@@ -60,11 +60,11 @@ def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: i
                     total += some[j]
             if block == mine:
                 at = i - left
-                x = _dot(some, second)
+                x = dot(some, second)
                 apart += second[at] * s - first[at] * x
                 largest = _largest(largest, s, x)
                 if own != 0.0:
-                    r = _dot(some[:at], alpha[left : left + at]) + 0.5 * some[at] * own
+                    r = dot(some[:at], alpha[left : left + at]) + 0.5 * some[at] * own
             Ka += r
             Kv += s * outer[0, block]
             Kw += s * outer[1, block]
@@ -80,7 +80,7 @@ def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: i
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _dot(a, b):  # type: ignore[no-untyped-def]
+def dot(a, b):  # type: ignore[no-untyped-def]
     """a'b over the entries of a; b may have more."""
     total = 0.0
     for j in range(a.shape[0]):
@@ -132,7 +132,7 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
                             z += b[j]
                             o[j] += wa * a[j] + wb * b[j]
                     if block == mine:
-                        t, y = _dot(a, second), _dot(b, second)
+                        t, y = dot(a, second), dot(b, second)
                         apart[m] += second[i - left] * s - first[i - left] * t
                         apart[m + 1] += second[i - left] * x - first[i - left] * y
                         largest[m] = _largest(largest[m], s, t)
