@@ -87,6 +87,23 @@ def test_bad_kernels_on_data_are_named_too(X):
         Dictionary(FeatureSource(kernels, X), "variance")
 
 
+def test_scales_of_matrices_in_single_precision_are_those_in_double(rng):
+    """The mean of a wide kernel is nearly its diagonal: few digits of their difference would be left."""
+    X = rng.normal(size=(700, 3))
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    single = [np.exp(-gamma * distances).astype(np.float32) for gamma in (1e-4, 0.1, 1.0)]
+    double = [K.astype(np.float64) for K in single]
+    wanted = [1.0 / (K.diagonal().mean() - K.mean()) for K in double]
+    np.testing.assert_allclose(
+        Dictionary(StackSource(KernelStack(single)), "variance").gram.scales, wanted, rtol=1e-9
+    )
+    found = [resolve_normalization("variance").fit(K).scale_ for K in single]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    for K in double[:1]:  # rounding to single precision has made it indefinite
+        with pytest.raises(ValueError, match="rounded to single precision, give it as float32"):
+            Dictionary(StackSource(KernelStack([K])), "variance")
+
+
 def test_a_part_is_enough_to_see_a_bad_matrix(matrices):
     K = matrices(300, 1)[0] - 0.5 * np.eye(300)
     with pytest.raises(ValueError, match="positive semidefinite"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from kernelweave.gram import KernelStack
@@ -136,6 +137,7 @@ def test_iteration_and_pickle(stack, array):
         (lambda: KernelStack([np.eye(2), np.eye(3)]), r"different shapes \[\(2, 2\), \(3, 3\)\]"),
         (lambda: KernelStack([np.eye(2)] * 3, names=["a", "b", "a"]), "names of several matrices: a; give"),
         (lambda: KernelStack([np.eye(2), 1j * np.eye(2)]), "matrix 1 has complex entries"),
+        (lambda: KernelStack([np.eye(2), sparse.eye_array(2)]), "matrix 1 is sparse: pass a dense one"),
         (lambda: KernelStack([np.eye(2), np.ones(2)]), r"matrix 1 has shape \(2,\)"),
         (lambda: KernelStack([np.eye(2)], names=["a", "b"]), "2 names for 1 matrices"),
         (lambda: KernelStack.from_array(np.ones(3)), r"shape \(n_rows, n_columns, n_kernels\), got \(3,\)"),

@@ -167,6 +167,8 @@ def default_names(count: int) -> list[str]:
 
 def _as_matrix(K: Any, m: int) -> FloatArray:
     _refuse_mask(K)
+    if sparse.issparse(K):
+        raise ValueError(f"KernelStack: matrix {m} is sparse: pass a dense one, `.toarray()`.")
     matrix = np.asarray(K)
     if matrix.ndim != 2:
         raise ValueError(f"KernelStack: matrix {m} has shape {matrix.shape}; a kernel matrix has two axes.")

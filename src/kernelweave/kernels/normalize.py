@@ -162,7 +162,7 @@ class Variance(Normalization):
     is_mean = True
 
     def _fit(self, K: np.ndarray, share: np.ndarray) -> float:
-        mean = (share * _product(K, share)).sum()  # the pass that this takes brings the diagonal along
+        mean = (share * _fine_product(K, share)).sum()  # the pass that this takes brings the diagonal along
         return _inverse_variance((share * K.diagonal()).sum(), mean, K.dtype)
 
 
@@ -266,6 +266,9 @@ class Center(Normalization):
         return result
 
 
+#: rows that are converted to another precision together
+SOME_ROWS = 64
+
 #: most samples whose part of a Gram matrix is looked at for its eigenvalues
 MOST_ROWS = 200
 
@@ -312,7 +315,7 @@ class Dimension(Normalization):
     def fit(self, K: np.ndarray, sample_weight: np.ndarray | None = None) -> Self:
         # unlike a mean, eigenvalues know how many samples there are: shares are not enough
         K, share = K if K.dtype.kind == "f" else K.astype(np.float64), _shares(K.shape[0], sample_weight)
-        mean = share @ _product(K, share)
+        mean = share @ _fine_product(K, share)
         means = share @ K.diagonal(), mean
         rows, counts = self.look(_weights(K.shape[0], sample_weight))
         self.scale_ = self.scale_of(K[np.ix_(rows, rows)], counts, *means, K.dtype)
@@ -396,6 +399,17 @@ def _product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
     """K v in the precision of K: a float64 vector would turn a float32 matrix into a float64 copy."""
     result: np.ndarray = K @ v.astype(K.dtype, copy=False)
     return result
+
+
+def _fine_product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """K v in the precision of v; some rows at a time are converted where K has less.
+
+    A mean is subtracted from another one that is nearly the same, as of wide kernels.
+    """
+    if not isinstance(K, np.ndarray) or K.dtype == v.dtype:
+        return np.asarray(K @ v)
+    parts = [K[top : top + SOME_ROWS].astype(v.dtype) @ v for top in range(0, len(K), SOME_ROWS)]
+    return np.concatenate(parts)
 
 
 def _inverse_variance(mean_diag: float, mean_all: float, dtype: np.dtype) -> float:
