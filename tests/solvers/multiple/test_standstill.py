@@ -55,7 +55,9 @@ def ties(loss, seed=0, C=0.05, n=60, n_features=6):
     Ks = [*Ks, X @ X.T, *Ks[:3]]
     score = X @ rng.normal(size=n_features) + rng.normal(size=n)
     labels = np.where(score > np.median(score), 1.0, -1.0)
-    y = {"classification": labels, "one_class": np.ones(n)}.get(loss.task, score.round())
+    times = labels * (1.0 + np.abs(score.round()))  # negative where they are censored
+    known = {"classification": labels, "one_class": np.ones(n), "survival": times}
+    y = known.get(loss.task, score.round())
     cost = C if loss.task != "one_class" else 1.0 / (0.3 * n)
     gram = DenseGram(np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks]))
     return Problem(y[:, None], loss, np.full((n, 1), cost)), gram
