@@ -1,4 +1,4 @@
-"""Equal arrays, Cholesky factors of matrices that are positive definite but for rounding, threads of BLAS."""
+"""Equal arrays, products of two precisions, Cholesky factors despite rounding, threads of BLAS."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor
+from sklearn.utils import gen_batches
 
 from ._typing import FloatArray
 
 #: what is added to the diagonal grows by this factor until a factor exists
 GROWTH = 10.0
+
+#: entries of K converted at a time: 32 MB in double precision
+BLOCK_ENTRIES = 2**22
 
 
 def distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]]:
@@ -27,6 +31,15 @@ def distinct(several: Sequence[FloatArray]) -> tuple[list[FloatArray], list[int]
     known: dict[bytes, int] = {}
     which = [known.setdefault(own.tobytes(), len(known)) for own in several]
     return [several[which.index(place)] for place in range(len(known))], which
+
+
+def product(K: FloatArray, a: FloatArray) -> FloatArray:
+    """K a in the precision of a; a K of lower precision is converted a block of rows at a time."""
+    if K.dtype == a.dtype:
+        return K @ a
+    step = max(1, BLOCK_ENTRIES // max(K.shape[1], 1))
+    parts = [K[rows].astype(a.dtype) @ a for rows in gen_batches(len(K), step)]
+    return np.concatenate(parts)
 
 
 def positive_factor(A: FloatArray, own: bool = False) -> Any:

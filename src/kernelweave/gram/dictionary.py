@@ -438,11 +438,8 @@ class Checked:
 
         precision = np.finfo(self.dtype if self.dtype.kind == "f" else np.float64).eps
         if not is_definite(self.seen.part, 10.0 * np.sqrt(precision)):
-            hint = (
-                ""
-                if self.dtype == np.float32
-                else " If it was rounded to single precision, give it as float32."
-            )
+            rounded = " If it was rounded to single precision, give it as float32."
+            hint = "" if self.dtype == np.float32 else rounded
             raise ValueError(
                 f"{self.name} is not positive semidefinite: clip its negative eigenvalues "
                 f"(numpy.linalg.eigh), add a constant to its diagonal, or leave it out.{hint}"

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, clone
 
+from .._linalg import product
 from .._registry import Registry
 
 #: values below have lost digits to underflow, and next to nothing is their inverse
@@ -266,9 +267,6 @@ class Center(Normalization):
         return result
 
 
-#: rows that are converted to another precision together
-SOME_ROWS = 64
-
 #: most samples whose part of a Gram matrix is looked at for its eigenvalues
 MOST_ROWS = 200
 
@@ -402,14 +400,11 @@ def _product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _fine_product(K: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """K v in the precision of v; some rows at a time are converted where K has less.
+    """K v in the precision of v, for a mean that is subtracted from one that may be nearly the same.
 
-    A mean is subtracted from another one that is nearly the same, as of wide kernels.
+    What is no array, such as a matrix that is checked in this product, sees to its precision itself.
     """
-    if not isinstance(K, np.ndarray) or K.dtype == v.dtype:
-        return np.asarray(K @ v)
-    parts = [K[top : top + SOME_ROWS].astype(v.dtype) @ v for top in range(0, len(K), SOME_ROWS)]
-    return np.concatenate(parts)
+    return product(K, v) if isinstance(K, np.ndarray) else np.asarray(K @ v)
 
 
 def _inverse_variance(mean_diag: float, mean_all: float, dtype: np.dtype) -> float:

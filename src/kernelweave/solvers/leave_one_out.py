@@ -9,13 +9,12 @@ from functools import partial
 import numpy as np
 from scipy.linalg import lapack
 
-from .._linalg import blas_threads_for
+from .._linalg import blas_threads_for, product
 from .._typing import FloatArray, IntArray
 from ..gram import Gram
 from ..gram.some_rows import RowsOfSum
 from .problem import Problem
 from .single._face import Face
-from .single.base import product
 
 #: samples allowed to adapt by default: the cost grows with the cube of their number
 MOST_FREE = 1000

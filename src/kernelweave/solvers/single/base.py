@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import gen_batches
 
 from ..._typing import FloatArray
 from ...losses import Loss
@@ -132,19 +131,6 @@ def machine_gap(problem: Problem, alpha: FloatArray, fitted: FloatArray, size: f
     primal = problem.primal_loss(fitted, intercept) + 0.5 * float(np.vdot(alpha, fitted))
     difference = float(problem.misfit(alpha, fitted + intercept).sum())
     return relative(difference, scale_of(problem, primal, primal - difference, size))
-
-
-#: entries of K converted at a time: 32 MB in double precision
-BLOCK_ENTRIES = 2**22
-
-
-def product(K: FloatArray, a: FloatArray) -> FloatArray:
-    """K a in the precision of a; a K of lower precision is converted a block of rows at a time."""
-    if K.dtype == a.dtype:
-        return K @ a
-    step = max(1, BLOCK_ENTRIES // max(K.shape[1], 1))
-    parts = [K[rows].astype(a.dtype) @ a for rows in gen_batches(len(K), step)]
-    return np.concatenate(parts)
 
 
 def centred(K: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._linalg import product
 from ..._typing import FloatArray
 from ..problem import Problem
 from ._face import Face
 from ._simplex_interior import interior_plan
-from .base import Machine, SingleSolver, Standstill, centred, machine_gap, product, uncentred
+from .base import Machine, SingleSolver, Standstill, centred, machine_gap, uncentred
 
 #: sweeps between two looks at the gap, and slope below which steps are too small to continue, as a share of
 #: tol

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._linalg import positive_factor
+from ..._linalg import positive_factor, product
 from ..._typing import FloatArray
 from ...gram.lowrank.engine import FactoredMatrix
 from ..certificate import relative, scale_of
 from ..problem import Problem, best_intercept
-from .base import Machine, SingleSolver, Standstill, product
+from .base import Machine, SingleSolver, Standstill
 from .primal_newton import step_length
 
 #: most products with the Hessian in one linear system, and the coarsest accuracy of one

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._linalg import product
 from ..._typing import FloatArray
 from ...gram.some_rows import RowsOnDemand
 from ..problem import Problem, best_intercept
 from ._box_qp import ActiveSet, BoxQP
 from ._interior import Interior
-from .base import Machine, SingleSolver, machine_gap, product
+from .base import Machine, SingleSolver, machine_gap
 
 # small machines are solved exactly, so that the order of samples plays no part: most samples, steps of two
 # variables per sample before the free samples are guessed, and rounds to correct the guess, for one guess and

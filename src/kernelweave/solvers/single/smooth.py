@@ -8,11 +8,11 @@ from operator import itemgetter
 import numpy as np
 from scipy.linalg import cho_solve
 
-from ..._linalg import positive_factor
+from ..._linalg import positive_factor, product
 from ..._typing import FloatArray
 from ..certificate import relative
 from ..problem import Problem, best_intercept
-from .base import Machine, SingleSolver, Standstill, centred, product, uncentred
+from .base import Machine, SingleSolver, Standstill, centred, uncentred
 
 
 class LeastSquares(SingleSolver):
