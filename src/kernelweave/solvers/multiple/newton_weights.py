@@ -233,25 +233,21 @@ def value_hessian(
     for place, kind in enumerate(kinds):  # outputs that share P, as all outputs of the squared loss do
         outputs = np.flatnonzero(np.equal(which, place)).tolist()
         rows, G = free[outputs[0]], [slopes[k] for k in outputs]
-        ridges, free_part = kind[rows], _between(gram, state.weights, K, rows)
-        if free_part is not None:
+        ridges, part = kind[rows], K
+        if K is None:
+            part, rows = gram.square(rows, state.weights), np.arange(len(rows))
+        if isinstance(part, RowsOfSum):
+            part = part[np.ix_(rows, rows)]
+        if isinstance(part, np.ndarray):
+            K_free = take_square(part, rows) if part is K else part
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             rough = state.residual > ROUGH and len(rows) >= MANY_FREE
             precision = np.float32 if rough else np.float64
-            total += projected_inverse_form(free_part, ridges, G, problem.fit_intercept, size, precision)
+            total += projected_inverse_form(K_free, ridges, G, problem.fit_intercept, size, precision)
         else:  # on another device
             for own in G:
-                total += K.inverse_form(rows, ridges, own, problem.fit_intercept)
+                total += part.inverse_form(rows, ridges, own, problem.fit_intercept)
     return np.asarray(total)
-
-
-def _between(gram: Gram, weights: FloatArray, K: Any, rows: IntArray) -> FloatArray | None:
-    """sum_m d_m K_m between some samples, from K if it is known; None if K is on another device."""
-    if K is None:
-        return gram.square(rows, weights)
-    if isinstance(K, RowsOfSum):
-        return K[np.ix_(rows, rows)]
-    return take_square(K, rows) if isinstance(K, np.ndarray) else None
 
 
 def _slopes(
