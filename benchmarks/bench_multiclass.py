@@ -85,7 +85,7 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sizes", nargs="*", type=int, default=[1000, 2000])
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=12)
     arguments = parser.parse_args()
     print("     n  classes         seconds   ratio   passes  machines   before: ratio, passes (n = 2000)")
     for n in arguments.sizes:
