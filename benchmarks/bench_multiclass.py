@@ -2,11 +2,11 @@
 
 Fifty variance-normalised Gaussian kernels on MNIST, p = 2, C = 1, hinge loss, precomputed, gap 1e-3: odd
 against even digits, the ten digits one-vs-rest, and with shared weights. Processor seconds of one thread, the
-least of a few fits in turns after a first one, their ratio to the fit of two classes, and passes over the
-kernels.
-"before" are the ratios and passes when every class made its own passes. "floor" is what every fit needs:
-the checks of the matrices, the weighted sums at the weights that were found, one machine of each class there,
-and its quadratic forms.
+least of twelve fits in turns after a first one, their ratio to the fit of two classes, and passes over the
+kernels after the one that checks them. "before" are the ratios and passes when every class made its own
+passes. "floor" is a fit that knows the weights, step by step: the checks of the matrices, the weighted sums,
+one machine of each class, and its quadratic forms. (`bench_end_to_end` has the least of all, where the pass
+that checks makes the first sum.)
 
     python benchmarks/bench_multiclass.py [--repeats N] [n ...]
 """

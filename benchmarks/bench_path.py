@@ -6,7 +6,9 @@
     views of 245 patients. A cold fit is ``fit`` at C = 1, matrices and checks included. "machines" is how
     many were trained on the path, and at how many of its points: the solutions at the others follow from
     these, and are certified. "before" are the ratios when every solved point took a sum of the kernels, a
-    machine and its certificate, and folds were copied matrix by matrix. "floor", in cold fits, is what a path
+    machine and its certificate, and folds were copied matrix by matrix; cold fits took more than twice as
+    long then, so seconds fell also where ratios rose ("nan": not measured). Where the promise is below the
+    floor, no path or search can keep it. "floor", in cold fits, is what a path
     would cost if its weights were known: the kernels are checked, and every point with a machine takes the
     sum at its final weights (where they are new), the machine, and alpha' K_m alpha. The floor of a search is
     five of these on copies of four fifths of the samples, and the fit at the end.
@@ -219,7 +221,8 @@ def compare_all_real(sizes: list[int]) -> bool:
             found += [compare_real(f"ROSMAP, p = {p}", 0, *of_omics(kw.LpNorm(p=p))) for p in (1, 2)]
     ratios = np.array(found)
     met = (ratios <= [PATH_FITS, SEARCH_FITS]).sum(axis=0)
-    print(f"promised at most {PATH_FITS:g} and {SEARCH_FITS:g}: {met[0]} and {met[1]} of {len(ratios)} are\n")
+    kept = f"{met[0]} paths and {met[1]} searches of {len(ratios)} keep it"
+    print(f"promised at most {PATH_FITS:g} and {SEARCH_FITS:g}: {kept}\n")
     return bool((ratios > [PATH_FITS, SEARCH_FITS]).any())
 
 

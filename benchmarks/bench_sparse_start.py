@@ -9,7 +9,10 @@ Below, for the first draw, seconds of the processor of a fit that needs a second
 besides: that floor at the weights of the look at one sample in 8, reading what this look needs, and a second
 machine at the final weights (the rows of the sum that it reads, steps from the first machine's alpha).
 Solving on the samples of the look and the step to the final weights cost nothing here. "most" is the ratio
-to the user's loop.
+to the user's loop, whose time varies by a sixth from run to run.
+
+The answer is: rarely (2 of 16 looks at n = 1000, none of 16 at n = 4000). So a fit with p = 1 needs a second
+machine as a rule, and the ratios that `bench_end_to_end` calls "most" for p = 1 are out of reach.
 
     python benchmarks/bench_sparse_start.py [--draws D] [n ...]
 """

@@ -237,6 +237,38 @@ def test_a_fit_that_begins_in_the_checking_pass_is_certified_for_the_kernels(
 
 
 @pytest.mark.parametrize(
+    ("regularizer", "begins"),
+    [
+        (kw.LpNorm(2.0), True),
+        (kw.LpNorm(4.0, costs=np.arange(1.0, 31.0)), True),
+        (kw.BlockNorm(1.5), True),
+        (kw.BlockNorm(4.0), False),
+        (kw.ElasticNet(0.5, form="constraint"), True),
+        (kw.ElasticNet(1.0, form="constraint"), True),
+        (kw.Uniform(), False),
+        (kw.LpNorm(np.inf), False),
+        (kw.Mahalanobis(), False),
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_weights_are_within_the_bound_also_if_looks_find_other_scales(
+    guessed, regularizer, begins, classes, rng
+):
+    """Models end with the weights of the first machine, whose sum was made for scales of some samples."""
+    Z = rng.normal(size=(700, 60))
+    Z[-100:] *= 3.0
+    y = np.digitize(Z[:, 0] + 0.5 * rng.normal(size=700), np.linspace(-1.0, 1.0, classes + 1)[1:-1])
+    Ks = [Z[:, m : m + 2] @ Z[:, m : m + 2].T for m in range(0, 60, 2)]
+    model = kw.MKLClassifier("precomputed", regularizer=regularizer, tol=0.1).fit(kw.KernelStack(Ks), y)
+    scales = [1.0 / (K.diagonal().mean() - K.mean()) for K in Ks]
+    rule = regularizer.bound_to(DenseGram(Ks, np.array(scales)))
+    assert bool(guessed and guessed[-1]) == begins or classes == 4
+    for weights in np.atleast_2d(model.weights_):
+        assert rule.price(weights) == 0.0
+        np.testing.assert_allclose(rule.multiple(weights) or weights, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
     ("estimator", "regularizer"),
     [
         (kw.MKLClassifier("precomputed", loss="logistic"), kw.LpNorm(1.0)),

@@ -81,6 +81,16 @@ def test_bad_matrices_get_one_error_that_names_the_kernel(message, normalize):
         Dictionary(StackSource(stack), normalize)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_negative_diagonal_entry_is_found_also_where_no_eigenvalue_is_looked_for(kind):
+    K = np.eye(100, dtype=kind)
+    K[1, 1] = -0.01
+    checked = Checked(K, "K", 1e3)
+    assert 1 not in checked.rows
+    with pytest.raises(ValueError, match="K is not positive semidefinite"):
+        checked.finish()
+
+
 def test_bad_kernels_on_data_are_named_too(X):
     kernels = [("fine", Linear()), ("wild", FunctionKernel(lambda X, Z: -X @ Z.T))]
     with pytest.raises(ValueError, match="kernel 'wild' is not positive semidefinite: clip its negative"):

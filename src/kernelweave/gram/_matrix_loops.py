@@ -134,8 +134,15 @@ def add_each(rows, cuts, sums, targets, places, kind, weights, samples, n, lower
 
 
 @numba.njit(cache=True, nogil=True)
-def mirror(out, start, stop):  # type: ignore[no-untyped-def]
-    """Copy rows start..stop of the lower triangle onto the upper one, tile by tile, eight rows at a time."""
+def mirror(out, start, stop, factor=1.0):  # type: ignore[no-untyped-def]
+    """Multiply rows start..stop of the lower triangle, and copy them onto the upper one.
+
+    Tile by tile, eight rows at a time.
+    """
+    if factor != 1.0:
+        for i in range(start, stop):
+            for j in range(i + 1):
+                out[i, j] *= factor
     whole = stop - (stop - start) % 8
     for left in range(0, stop, MIRROR_COLUMNS):
         right = min(left + MIRROR_COLUMNS, stop)

@@ -85,18 +85,20 @@ def over_rows(loop: Callable[..., None], rows: range, *args: Any) -> None:
         helper.join()
 
 
-def mirror_lower(A: Any) -> None:
-    """Copy the lower triangle of a square array onto the upper one.
+def mirror_lower(A: Any, factor: float = 1.0) -> None:
+    """Multiply the lower triangle of a square array, and copy it onto the upper one.
 
     Examples
     --------
     >>> A = np.array([[1.0, 0.0], [2.0, 3.0]])
-    >>> mirror_lower(A)
+    >>> mirror_lower(A, 2.0)
     >>> A
-    array([[1., 2.],
-           [2., 3.]])
+    array([[2., 4.],
+           [4., 6.]])
     """
     from ._matrix_loops import MIRROR_ROWS, mirror
 
-    starts = range(0, len(A), MIRROR_ROWS)
-    deque(map_tiles(lambda start: mirror(A, start, min(start + MIRROR_ROWS, len(A))), starts), maxlen=0)
+    def fill(start: int) -> None:
+        mirror(A, start, min(start + MIRROR_ROWS, len(A)), factor)
+
+    deque(map_tiles(fill, range(0, len(A), MIRROR_ROWS)), maxlen=0)

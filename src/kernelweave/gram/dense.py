@@ -116,9 +116,11 @@ class DenseGram(Gram):
             gram.cached_diagonals = np.maximum(gram.scales[:, None] * found_on, 0.0)
         gram.centred = any(rule.entries()[1] is not None for rule in rules)
         guess = guess.at(scales) if guess is not None and len(live) == len(scales) else None
-        if guess is not None and kernels.foresee.allows(guess.weights):
+        factor = None if guess is None else kernels.foresee.multiple(guess.weights)
+        if guess is not None and factor is not None:
             if guess.start is None:
-                mirror_lower(guess.matrix)
+                mirror_lower(guess.matrix, factor)
+                guess = guess._replace(weights=factor * guess.weights)
             else:
                 guess = guess._replace(squares=scales * [kernels.squares[m] for m in live.tolist()])
             gram.guess, gram.n_passes = guess, guess.n_passes

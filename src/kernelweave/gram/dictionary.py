@@ -430,14 +430,16 @@ class Checked:
         return np.asarray(self.K[key])
 
     def finish(self) -> None:
-        """Check what no product has checked yet, and whether K is positive semidefinite."""
+        """Check what no product has checked yet, and whether K is positive semidefinite on `rows`."""
         if self.seen is None:
             self @ np.zeros(len(self.K))
         assert self.seen is not None
         from ..kernels._loops import is_definite
 
         precision = np.finfo(self.dtype if self.dtype.kind == "f" else np.float64).eps
-        if not is_definite(self.seen.part, 10.0 * np.sqrt(precision)):
+        slack, diagonal = 10.0 * float(np.sqrt(precision)), self.seen.diagonal
+        negative = float(diagonal.min()) < -slack * float(diagonal.max())
+        if negative or not is_definite(self.seen.part, slack):
             rounded = " If it was rounded to single precision, give it as float32."
             hint = "" if self.dtype == np.float32 else rounded
             raise ValueError(

@@ -81,6 +81,15 @@ class Regularizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         """Where solvers start: the weights of equal norms."""
         return self.weights(np.ones(n_kernels))
 
+    def multiple(self, weights: FloatArray) -> float | None:
+        """The c for which c d may be the weights of a model, d being nearly such weights; None if unknown.
+
+        Under a penalty it is 1 within the domain of the price; under a constraint it takes d to the bound.
+        """
+        once, twice = (self.weights(size * np.ones(len(weights))) for size in (1.0, 2.0))
+        bounded = np.allclose(once, twice, rtol=1e-6)  # only ratios of norms count, as under a constraint
+        return None if bounded or not np.isfinite(self.price(weights)) else 1.0
+
     def generators(self, n_kernels: int) -> FloatArray:
         """T in d = T z, with h a function of z >= 0: an invertible matrix, or its diagonal."""
         return np.ones(n_kernels)
@@ -192,6 +201,12 @@ class TwoForms(Regularizer):
     def weights(self, norms: FloatArray) -> FloatArray:
         unit = self.unit_weights(norms)
         return self.least(norms) ** (1.0 / (self.degree + 1.0)) * unit if self.penalised else unit
+
+    def multiple(self, weights: FloatArray) -> float | None:
+        size = self.size(weights)
+        if np.isinf(self.degree) or not 0.0 < size < np.inf:  # all weights are 1, or d has no multiple within
+            return None
+        return 1.0 if self.penalised else 1.0 / size
 
     def conjugate(self, dual_norms: FloatArray) -> float:
         most, k = self.most(dual_norms), self.degree

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from .._typing import FloatArray
 from .base import Regularizer, TwoForms, checked_form, indicator, power_norm
@@ -419,6 +420,18 @@ class ElasticNet(Regularizer):
             return np.inf
         spent = float((a * weights / room).sum())
         return indicator(spent - 1.0) if self._bounded else a * spent
+
+    def multiple(self, weights: FloatArray) -> float | None:
+        a, top = self._ratio(), float(weights.max(initial=0.0))
+        if a == 0.0 or top == 0.0:
+            return None
+        if not self._bounded:
+            return 1.0 if np.isfinite(self.price(weights)) else None
+        if a == 1.0:
+            return 1.0 / float(weights.sum())
+        edge = 1.0 / ((1.0 - a) * top)  # where the price becomes infinite
+        left = lambda c: 1.0 - float((a * c * weights / (1.0 - (1.0 - a) * c * weights)).sum())  # noqa: E731
+        return float(brentq(left, 0.0, edge * (1.0 - 1e-12), xtol=1e-15, rtol=1e-14))
 
     def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """h' = a^2 / (1 - (1-a) d)^2 and h'' = 2 a^2 (1-a) / (1 - (1-a) d)^3; of the constraint zero."""

@@ -216,16 +216,23 @@ class Foresight:
         )
 
     def look(self, gram: Gram) -> Guess | None:
-        """The norms and weights; None if there are no looks. `gram` has matrices in memory."""
+        """The norms and weights; None if there are no looks. `gram` has matrices in memory.
+
+        Nor are there for weights that depend on no norms, as of the uniform sum, or on the matrices besides.
+        """
+        rule = self.regularizer
+        if rule.bound_to(gram) is not rule or rule.multiple(np.ones(gram.n_kernels)) is None:
+            return None
         run = Run(copy(self.method), self.problem, gram, self.regularizer, self.tol)
         self._pilot = pilot = pilot_of(run, self.method.pilot_share)
         if pilot is None:
             return None
         return Guess(pilot.norms, run.method.init(run, pilot.norms), pilot.newton)
 
-    def allows(self, weights: FloatArray) -> bool:
-        """Whether the solver may begin at weights, which are not those of the look: scales have changed."""
-        return bool(self.method.may_begin_at(self.regularizer, weights))
+    def multiple(self, weights: FloatArray) -> float | None:
+        """The c for which the solver may begin at c d, since scales have changed after the look; or None."""
+        c = self.regularizer.multiple(weights)
+        return c if c is not None and self.method.may_begin_at(self.regularizer, c * weights) else None
 
     def train(self, gram: Gram, kernels: IntArray, guess: Guess) -> tuple[State, Any, int]:
         """The iterate at the guessed weights, the sum of the kernels there, and how many machines it took.

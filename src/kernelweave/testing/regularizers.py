@@ -120,6 +120,18 @@ def penalty_is_reached_at_the_weights(regularizer: Regularizer, n_kernels: int) 
 
 
 @contract.promise
+def a_multiple_takes_weights_to_those_of_a_model(regularizer: Regularizer, n_kernels: int) -> None:
+    """For d = weights(n) it is 1, or None; for d near them, price(c d) is finite, c = multiple(d)."""
+    rng = draws()
+    for n in _norms(n_kernels):
+        d = regularizer.weights(n)
+        assert_allclose(regularizer.multiple(d) or 1.0, 1.0, rtol=1e-8)
+        near = d * np.exp(0.02 * rng.normal(size=n_kernels))
+        c = regularizer.multiple(near)
+        expect(c is None or np.isfinite(regularizer.price(c * near)), f"h({c} * {near}) is infinite")
+
+
+@contract.promise
 def no_feasible_weights_do_better(regularizer: Regularizer, n_kernels: int) -> None:
     """Omega(n) <= 1/2 sum_m n_m^2 / d_m + 1/2 h(d) for every d."""
     candidates = _feasible(regularizer, n_kernels)
