@@ -86,6 +86,8 @@ MINIMUM := README.md tests/losses/test_contract.py tests/kernels/test_numeric.py
   tests/estimators/test_labels.py tests/inspection/test_weights.py tests/gram/test_parquet.py \
   tests/persistence/test_container.py tests/app/cli/test_read.py tests/app/test_command.py
 test-minimum: export OMP_NUM_THREADS := 1
+# what another version of numba has compiled is no use to this one, and both would write the same files
+test-minimum: export NUMBA_CACHE_DIR := $(CURDIR)/$(MINIMUM_VENV)/numba
 test-minimum:  ## run some of the tests with the oldest versions that pyproject.toml allows
 	@$(MAKE) --no-print-directory VENV=$(MINIMUM_VENV) $(MINIMUM_VENV)/.stamp-minimum-versions
 	@$(MINIMUM_VENV)/bin/python -m pytest -p no:cacheprovider -o filterwarnings=default -q $(MINIMUM)
