@@ -29,8 +29,7 @@ SUITE, GROWTH = "benchopt_mkl", "bench_growth"
 SOLVERS = ["kernelweave", "kernelweave interleaved", "user loop closed form", "user loop cutting planes"]
 RIVALS = {"MKLpy EasyMKL": "MKLpy", "himalaya hyper-gradient": "himalaya"}
 
-#: arguments at the sizes of the page, where they are not the script's own, and scripts that use all cores
-FULL = {"bench_user_loop": ["1000", "2000", "4000"]}
+#: scripts that use all cores
 ALL_CORES = {"bench_on_the_fly", "bench_many_kernels", "bench_threads", "bench_low_rank", "bench_explain"}
 #: scripts that draw
 PLOTS = {"bench_low_rank"}
@@ -40,7 +39,6 @@ SMALL = {
     "bench_import": [],
     "bench_end_to_end": ["500"],
     "bench_path": ["500"],
-    "bench_user_loop": ["500"],
     "bench_engines": ["1000", "--repeats", "1"],
 }
 
@@ -130,7 +128,7 @@ def main() -> int:
         if name in special:
             code = special[name](options.docs, options.full)
         else:
-            code = run_script(options.docs, name, (FULL if options.full else SMALL).get(name, []))
+            code = run_script(options.docs, name, [] if options.full else SMALL.get(name, []))
         failed += [name] if code else []
     print(f"\nwrote {page.write_page(options.docs)}")
     if failed:

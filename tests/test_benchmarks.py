@@ -110,7 +110,7 @@ def test_page_has_what_the_files_say(load, tmp_path):
     curve = {"data": "simulated", "n": 60, "M": 5, "p": 4 / 3, "solver": "kernelweave", "points": points}
     other = {**curve, "solver": "other", "points": points[:1]}
     printed = {"arguments": ["500"], "output": "one line\n", "exit_code": 1}
-    for name, result in {"benchopt_mkl": {"curves": [other, curve]}, "bench_user_loop": printed}.items():
+    for name, result in {"benchopt_mkl": {"curves": [other, curve]}, "bench_end_to_end": printed}.items():
         path = tmp_path / "results" / "data" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"cores": 2, **result}))
@@ -119,7 +119,7 @@ def test_page_has_what_the_files_say(load, tmp_path):
     assert "| kernelweave | 0.25 s |\n| other | gap 0.5 in 0.12 s |" in text
     assert "p = 4/3" in text
     assert "two cores" in text
-    assert "$ python benchmarks/bench_user_loop.py 500\none line" in text
+    assert "$ python benchmarks/bench_end_to_end.py 500\none line" in text
     assert "promise broken" in text
 
 
