@@ -120,8 +120,9 @@ def test_a_mixture_has_the_sum_of_its_weights(binary):
     assert len(nodes) == 3
     for some in (nodes[:2], nodes):
         mixture = Mixture(some, 0.3 * some[0].t + 0.7 * some[1].t)
-        known = mixture.known()
+        known = mixture.known(chain.rules[0])
         np.testing.assert_allclose(known.matrix, chain.gram.combine(known.weights), rtol=1e-10)
+        assert chain.rules[0].multiple(known.weights) == pytest.approx(1.0, abs=1e-12)
         assert mixture.of(lambda node: np.array([2.0, node.t])) == pytest.approx(
             [2.0, 0.3 * some[0].t + 0.7 * some[1].t]
         )

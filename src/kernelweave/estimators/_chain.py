@@ -40,6 +40,9 @@ MATRICES, MOST_SAMPLES = 3, 3000
 #: share of a bound that a dual variable which is there has at least
 NEARLY = 1.0 - 1e-9
 
+#: a multiple of weights that differs from 1 by no more than this is 1
+ROUNDING = 1e-12
+
 #: guides that change by no more than this share stay where they are
 STILL = 0.1
 
@@ -192,19 +195,27 @@ class Chain:
         return 2.0
 
     def _carried(self, place: int, problem: Problem, nodes: list[Node]) -> State | None:
-        """The solution of the nearest point."""
-        return nodes[0].state
+        """The solution of the nearest point, whose regulariser may be another one."""
+        state = nodes[0].state
+        factor = factor_within(self.rules[place], state.weights)
+        if factor is None or (factor != 1.0 and state.coefficients is not None):
+            return None
+        if factor == 1.0:
+            return state
+        return replace(state, weights=factor * state.weights, fitted=factor * state.fitted)
 
     def _interpolated(self, place: int, problem: Problem, nodes: list[Node]) -> State | None:
         """alpha and weights by a polynomial in log C between solved points: the better of two polynomials."""
         best: tuple[float, State] | None = None
         for mixture in self._mixtures(place, nodes):
-            weights = mixture.of(lambda node: node.state.weights)
-            if (weights < 0.0).any() or nodes[0].state.coefficients is not None:
+            mixed = mixture.of(lambda node: node.state.weights)
+            factor = factor_within(self.rules[place], mixed)
+            if factor is None or nodes[0].state.coefficients is not None:
                 continue
+            weights = factor * mixed
             alpha = problem.feasible(mixture.of(lambda node: node.state.alpha))
             if mixture.has_matrices:
-                fitted = mixture.of(lambda node: node.known.matrix @ alpha)  # noqa: B023
+                fitted = factor * mixture.of(lambda node: node.known.matrix @ alpha)  # noqa: B023
             else:
                 fitted = self.gram.dot(weights, alpha)
             gap = machine_gap(problem, alpha, fitted)  # a part of the gap
@@ -229,9 +240,10 @@ class Chain:
             start["norms"] = norms if rule.sparse and rule.convex else _positive(norms)
         if norms is not None and nodes and rule.convex and rule.priced and not rule.ascends:
             between = [mixture for mixture in self._mixtures(place, nodes)[:1] if mixture.has_matrices]
-            known = between[0].known() if between else nodes[0].known
+            known = between[0].known(rule) if between else nodes[0].known
+            allowed = known.matrix is not None and factor_within(rule, known.weights) == 1.0
             most = KNOWN_SHARE * point.tol * nodes[0].state.certificate.scale
-            near = known.matrix is not None and _excess(rule, norms, known.weights) <= most
+            near = allowed and _excess(rule, norms, known.weights) <= most
             start["known"] = known if near else known._replace(matrix=None)
         solver = choose_solver(point.solver, rule)
         solver = solver if isinstance(point.solver, str) else clone(solver)
@@ -289,16 +301,30 @@ class Mixture:
         """Whether every node has its sum of the kernels, as an array."""
         return all(isinstance(node.known.matrix, np.ndarray) for node in self.nodes)
 
-    def of(self, read: Callable[[Node], FloatArray]) -> FloatArray:
-        """The polynomial through what is read from each node."""
+    def of(self, read: Callable[[Node], FloatArray], factor: float = 1.0) -> FloatArray:
+        """`factor` times the polynomial through what is read from each node."""
         parts = zip(self.shares, self.nodes, strict=True)
-        return np.asarray(sum(share * read(node) for share, node in parts))
+        return np.asarray(sum((factor * share) * read(node) for share, node in parts))
 
-    def known(self) -> Known:
-        """Weights between those of the nodes, their sum of the kernels, and norms near their own."""
+    def known(self, rule: Regularizer) -> Known:
+        """Weights between those of the nodes that the rule allows, their sum, and norms near their own."""
+        first = self.nodes[0].known
+        factor = factor_within(rule, self.of(attrgetter("known.weights")))
+        if factor is None:
+            return first
         norms = np.exp(self.of(lambda node: np.log(np.maximum(node.known.norms, 1e-300))))
-        weights, matrix = (self.of(attrgetter(f"known.{name}")) for name in ("weights", "matrix"))
-        return Known(norms, weights, matrix, self.nodes[0].known.newton)
+        weights, matrix = (self.of(attrgetter(f"known.{name}"), factor) for name in ("weights", "matrix"))
+        return Known(norms, weights, matrix, first.newton)
+
+
+def factor_within(rule: Regularizer, weights: FloatArray) -> float | None:
+    """The c for which the rule allows c d, d being nearly weights that it allows; None if none is known."""
+    if (weights < 0.0).any():
+        return None
+    factor = rule.multiple(weights)
+    if factor is None:
+        return 1.0 if np.isfinite(rule.price(weights)) else None
+    return 1.0 if abs(factor - 1.0) <= ROUNDING else factor
 
 
 def without_matrix(node: Node) -> Node:
