@@ -91,9 +91,32 @@ def test_a_negative_diagonal_entry_is_found_also_where_no_eigenvalue_is_looked_f
         checked.finish()
 
 
+@pytest.mark.parametrize(("dtype", "over"), [(np.float64, 1e-6), (np.float32, 1e-2), (np.longdouble, 1e-6)])
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e30])
+def test_entries_too_large_for_their_diagonal_are_found_wherever_they_are(dtype, over, scale):
+    """K_ij^2 <= K_ii K_jj, with the largest K_jj for all of them."""
+    if scale < 1.0 and dtype == np.float32:
+        scale = 1e-30
+    diagonal = np.linspace(0.5, 2.0, 400)
+    for i, j in ((1, 0), (399, 3), (200, 199)):
+        most = np.sqrt(min(diagonal[i], diagonal[j]) * 2.0)
+        for size, sign in ((most * (1.0 + over), 1.0), (most * (1.0 + over), -1.0), (0.99 * most, 1.0)):
+            K = np.diag(diagonal)
+            K[i, j] = K[j, i] = sign * size
+            checked = Checked((scale * K).astype(dtype), "K", 8.0)
+            assert len(checked.rows) < 5
+            if size < most:
+                checked.finish()
+            else:
+                with pytest.raises(ValueError, match=f"row {min(i, j)} has .* and an entry of size"):
+                    checked.finish()
+
+
 def test_bad_kernels_on_data_are_named_too(X):
     kernels = [("fine", Linear()), ("wild", FunctionKernel(lambda X, Z: -X @ Z.T))]
-    with pytest.raises(ValueError, match="kernel 'wild' is not positive semidefinite: clip its negative"):
+    with pytest.raises(
+        ValueError, match=r"kernel 'wild' is not positive semidefinite \(row 0 .*: clip its negative"
+    ):
         Dictionary(FeatureSource(kernels, X), "variance")
 
 

@@ -29,6 +29,9 @@ LIGHT = 2000
 #: work spent on testing whether given matrices are positive semidefinite, for all kernels together
 PSD_FLOPS = 1e8
 
+#: advice for a matrix in double precision that is indefinite
+ROUNDED = "If it was rounded to single precision, give it as float32."
+
 #: up to this share of kernels with weight, a machine is trained on their sum before the others are read
 FEW_WEIGHTS = 0.3
 
@@ -376,7 +379,8 @@ class Checked:
 
     It has to be square, finite, symmetric and positive semidefinite. Every principal submatrix of a positive
     semidefinite matrix is positive semidefinite too, so the largest evenly spread one that `flops` allow is
-    factored. A matrix that slips through shows as alpha' K alpha < 0 in the fit.
+    factored, and no entry may be larger than the diagonal allows. A matrix that slips through shows as
+    alpha' K alpha < 0 in the fit.
 
     Parameters
     ----------
@@ -396,7 +400,7 @@ class Checked:
     array([1., 1., 1.])
     >>> Checked(np.array([[1.0, 2.0], [2.0, 1.0]]), "K", 1e6).finish()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: K is not positive semidefinite: ...
+    ValueError: K is not positive semidefinite (row 0 has 1 on its diagonal, and an entry of size 2): ...
     """
 
     def __init__(
@@ -437,15 +441,28 @@ class Checked:
         from ..kernels._loops import is_definite
 
         precision = np.finfo(self.dtype if self.dtype.kind == "f" else np.float64).eps
-        slack, diagonal = 10.0 * float(np.sqrt(precision)), self.seen.diagonal
-        negative = float(diagonal.min()) < -slack * float(diagonal.max())
-        if negative or not is_definite(self.seen.part, slack):
-            rounded = " If it was rounded to single precision, give it as float32."
-            hint = "" if self.dtype == np.float32 else rounded
+        slack = 10.0 * float(np.sqrt(precision))
+        large = _too_large(self.seen, slack)
+        if len(large) or not is_definite(self.seen.part, slack):
+            where, hint = "", "" if self.dtype == np.float32 else f" {ROUNDED}"
+            if len(large):
+                own, size = self.seen.diagonal[large[0]], self.seen.sizes[large[0]]
+                where = f" (row {large[0]} has {own:.4g} on its diagonal, and an entry of size {size:.4g})"
             raise ValueError(
-                f"{self.name} is not positive semidefinite: clip its negative eigenvalues "
+                f"{self.name} is not positive semidefinite{where}: clip its negative eigenvalues "
                 f"(numpy.linalg.eigh), add a constant to its diagonal, or leave it out.{hint}"
             )
+
+
+def _too_large(seen: Scan, slack: float) -> IntArray:
+    """Rows with an entry too large for their diagonal: K_ij^2 <= K_ii K_jj if K is positive semidefinite.
+
+    A share of the largest K_jj, which is taken for all of them, is added to the diagonal before.
+    """
+    diagonal = seen.diagonal.astype(np.float64)
+    top = float(diagonal.max())
+    most = np.sqrt(np.maximum(diagonal / top + slack, 0.0) * (1.0 + slack)) * top if top > 0.0 else 0.0
+    return np.flatnonzero(seen.sizes > most)
 
 
 def check_kernel_matrix(K: FloatArray, name: str, flops: float) -> None:

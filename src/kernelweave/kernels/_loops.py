@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numba import carray, njit
 
-from .._instructions import LINE, fetch, pointer
+from .._instructions import LINE, fetch, larger, pointer
 
 # sums may be reordered to use vector registers; NaN and infinity keep their meaning
 FAST = {"reassoc", "contract", "nsz"}
@@ -29,17 +29,18 @@ CACHED_ROWS = 8
 def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: ignore[no-untyped-def]
     """What `look_at` wants to know of K, in one pass from the first entry to the last.
 
-    That is K 1, the diagonal, the largest product with a probe without its sign (not finite if any entry is
-    not), and <K, A> for the antisymmetric A of `_probes`, so that reading K leaves the cache to the numbers
-    that it is multiplied with. On the way the entries between the samples `rows`, which increase, go to the
-    lower triangle of `part`, and those between the samples `others` to that of `other_part`. The last result
-    is alpha'K alpha from the lower triangle, or 0 for an empty alpha.
+    That is K 1, the diagonal, the largest entry of every row without its sign, the largest product with a
+    probe without its sign (not finite if any entry is not), and <K, A> for the antisymmetric A of `_probes`,
+    so that reading K leaves the cache to the numbers that it is multiplied with. On the way the entries
+    between the samples `rows`, which increase, go to the lower triangle of `part`, and those between the
+    samples `others` to that of `other_part`. The last result is alpha'K alpha from the lower triangle, or 0
+    for an empty alpha.
     """
     n, found, also_found, largest, apart, square = K.shape[0], 0, 0, 0.0, 0.0, 0.0
-    totals, diagonal = np.empty(n), np.empty(n, K.dtype)
+    totals, diagonal, sizes = np.empty(n), np.empty(n, K.dtype), np.empty(n)
     first, second, ahead = inner[0], inner[1], K.ctypes.data + AHEAD
     for i in range(n):
-        Kv, Kw, Ka, whole, own, mine = 0.0, 0.0, 0.0, 0.0, 0.0, i // PERIOD
+        Kv, Kw, Ka, whole, size, own, mine = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, i // PERIOD
         if alpha.shape[0] > 0:
             own = alpha[i]
         for block in range(outer.shape[1]):
@@ -54,10 +55,12 @@ def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: i
                     s += some[j] * first[j]
                     r += some[j] * a[j]
                     total += some[j]
+                    size = larger(size, abs(some[j]))
             else:
                 for j in range(some.shape[0]):
                     s += some[j] * first[j]
                     total += some[j]
+                    size = larger(size, abs(some[j]))
             if block == mine:
                 at = i - left
                 x = dot(some, second)
@@ -69,14 +72,14 @@ def products(K, inner, outer, rows, part, others, other_part, alpha):  # type: i
             Kv += s * outer[0, block]
             Kw += s * outer[1, block]
             whole += total
-        totals[i], diagonal[i] = whole, K[i, i]
+        totals[i], diagonal[i], sizes[i] = whole, K[i, i], size
         square += 2.0 * own * Ka
         apart += first[i - mine * PERIOD] * (outer[1, mine] * Kv - outer[0, mine] * Kw)
         largest = _largest(largest, Kv, Kw)
         if i % CACHED_ROWS == CACHED_ROWS - 1 or i == n - 1:
             found = _take(K, rows, part, found, i + 1)
             also_found = _take(K, others, other_part, also_found, i + 1)
-    return totals, diagonal, largest, apart, square
+    return totals, diagonal, sizes, largest, apart, square
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -94,10 +97,11 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
 
     The sum is out = sum_m w_m K_m, in columns up to the diagonal and a few more. A few rows of it stay in the
     cache while the same rows of all matrices are read, two matrices at a time, an even number in all. Entry m
-    of the arrays in `found` is what `products` finds for matrix m: K 1, the diagonal, the largest product
-    with a probe, <K, A> (both zero before), and the lower triangle between the samples `rows`.
+    of the arrays in `found` is what `products` finds for matrix m: K 1, the diagonal, the largest entry of
+    every row, the largest product with a probe, <K, A> (both zero before), and the lower triangle between
+    the samples `rows`.
     """
-    totals, diagonals, largest, apart, parts = found
+    totals, diagonals, sizes, largest, apart, parts = found
     n, taken = out.shape[0], 0
     first, second = inner[0], inner[1]
     for top in range(0, n, SUMMED_ROWS):
@@ -106,6 +110,7 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
             wa, wb = weights[m], weights[m + 1]
             for i in range(top, stop):
                 Kv, Kw, whole, Lv, Lw, all_of, mine = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, i // SUMMED_PERIOD
+                size_a, size_b = 0.0, 0.0
                 for block in range(outer.shape[1]):
                     left = block * SUMMED_PERIOD
                     width, at = min(SUMMED_PERIOD, n - left), 8 * (n * i + left)
@@ -122,6 +127,8 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
                             u += a[j]
                             x += b[j] * first[j]
                             z += b[j]
+                            size_a = larger(size_a, abs(a[j]))
+                            size_b = larger(size_b, abs(b[j]))
                     else:
                         if m == 0:
                             o[:] = 0.0
@@ -130,6 +137,8 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
                             u += a[j]
                             x += b[j] * first[j]
                             z += b[j]
+                            size_a = larger(size_a, abs(a[j]))
+                            size_b = larger(size_b, abs(b[j]))
                             o[j] += wa * a[j] + wb * b[j]
                     if block == mine:
                         t, y = dot(a, second), dot(b, second)
@@ -144,6 +153,7 @@ def products_and_sum(out, places, weights, inner, outer, rows, found):  # type: 
                     Lw += x * outer[1, block]
                     all_of += z
                 totals[m, i], totals[m + 1, i] = whole, all_of
+                sizes[m, i], sizes[m + 1, i] = size_a, size_b
                 own = first[i - mine * SUMMED_PERIOD]
                 apart[m] += own * (outer[1, mine] * Kv - outer[0, mine] * Kw)
                 apart[m + 1] += own * (outer[1, mine] * Lv - outer[0, mine] * Lw)

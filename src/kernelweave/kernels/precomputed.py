@@ -136,6 +136,8 @@ class Scan(NamedTuple):
     totals : ndarray of shape (n,)
         K 1.
     diagonal : ndarray of shape (n,)
+    sizes : ndarray of shape (n,)
+        The largest entry of every row, without its sign.
     largest : float
         The largest product of a row of K with a probe, without its sign.
     apart : float
@@ -150,6 +152,7 @@ class Scan(NamedTuple):
 
     totals: np.ndarray
     diagonal: np.ndarray
+    sizes: np.ndarray
     largest: float
     apart: float
     part: np.ndarray
@@ -187,8 +190,8 @@ def look_at(
     with np.errstate(invalid="ignore", over="ignore"):
         if look is None:
             part = np.empty((len(rows), len(rows)))
-            totals, diagonal, largest, apart, square = _products(K, rows, part, along)
-            look = Scan(totals, diagonal, largest, apart, part, square)
+            totals, diagonal, sizes, largest, apart, square = _products(K, rows, part, along)
+            look = Scan(totals, diagonal, sizes, largest, apart, part, square)
         product = look.totals * u[0] if (u == u[0]).all() else K @ u
     if not np.isfinite(look.largest):
         raise ValueError(f"{argument} has NaN or infinite entries: remove those samples or fill the entries.")
@@ -235,13 +238,13 @@ def look_at_all(
     n, spare = len(matrices[0]), len(matrices) % 2  # an even number is read
     count = len(matrices) + spare
     places = np.array([K.ctypes.data for K in (*matrices, *matrices[:spare])], dtype=np.intp)
-    totals, diagonals = np.empty((count, n)), np.empty((count, n))
+    totals, diagonals, sizes = np.empty((3, count, n))
     largest, apart = np.zeros(count), np.zeros(count)
     parts = np.empty((count, len(rows), len(rows)))
-    found = (totals, diagonals, largest, apart, parts)
+    found = (totals, diagonals, sizes, largest, apart, parts)
     chosen, weights = rows.astype(np.uintp, copy=False), np.append(factors, np.zeros(spare))
     products_and_sum(total, places, weights, *_probes(n, SUMMED_PERIOD), chosen, found)
-    several = zip(totals, diagonals, largest.tolist(), apart.tolist(), parts, strict=True)
+    several = zip(totals, diagonals, sizes, largest.tolist(), apart.tolist(), parts, strict=True)
     return [Scan(*one) for one in several][: len(matrices)]
 
 
@@ -264,17 +267,18 @@ def _probes(n: int, period: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _products(
     K: np.ndarray, rows: np.ndarray, part: np.ndarray, along: Along
-) -> tuple[np.ndarray, np.ndarray, float, float, float]:
-    """K 1, the diagonal, the largest product with a probe, <K, A> for the A of `_probes`, and alpha'K alpha.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float, float]:
+    """What `products` finds: K 1, the diagonal, the largest entry of every row, and three numbers.
 
-    Parts of K go to their places. Matrices that are not plain rows of floats go through NumPy.
+    These are the largest product with a probe, <K, A> for the A of `_probes`, and alpha'K alpha. Parts of K
+    go to their places. Matrices that are not plain rows of floats go through NumPy.
     """
     from ._loops import PERIOD, products
 
     (inner, outer), (others, other_part, alpha) = _probes(len(K), PERIOD), along
     if K.dtype in (np.float64, np.float32) and (K.flags.c_contiguous or K.flags.f_contiguous):
         # column order: that of the transposed, which is to be the same matrix
-        found: tuple[np.ndarray, np.ndarray, float, float, float]
+        found: tuple[np.ndarray, np.ndarray, np.ndarray, float, float, float]
         plain = K if K.flags.c_contiguous else K.T
         chosen, others = (some.astype(np.uintp, copy=False) for some in (rows, others))
         found = products(plain, inner, outer, chosen, part, others, other_part, alpha)
@@ -291,7 +295,7 @@ def _products(
     largest = max(float(np.abs(Kv).max()), float(np.abs(Kw).max()), largest)
     part[:], other_part[:] = K[np.ix_(rows, rows)], K[np.ix_(others, others)]
     square = float(alpha @ (K @ alpha)) if len(alpha) else 0.0
-    return K.sum(axis=1), K.diagonal(), largest, apart, square
+    return K.sum(axis=1), K.diagonal(), np.abs(K).max(axis=1), largest, apart, square
 
 
 def as_indices(X: Any, n: int) -> np.ndarray:
