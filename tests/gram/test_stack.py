@@ -55,6 +55,26 @@ def test_slices_show_the_same_entries(stack, array, key):
     assert part.names == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("kernels", [[2, 0], slice(1, None), np.array([True, False, True]), [-1]], ids=str)
+def test_the_last_axis_chooses_kernels(stack, array, kernels):
+    part = stack[1:5, :, kernels]
+    np.testing.assert_array_equal(np.asarray(part), array[1:5, :, kernels])
+    assert part.names == np.array(stack.names)[kernels].tolist()
+    for same in (stack[..., kernels], stack[:, :, kernels]):
+        np.testing.assert_array_equal(np.asarray(same), array[..., kernels])
+    part = stack[np.ix_([3, 1], [0, 5, 2], np.arange(3)[kernels])]
+    np.testing.assert_array_equal(np.asarray(part), array[np.ix_([3, 1], [0, 5, 2], np.arange(3)[kernels])])
+
+
+def test_one_index_keeps_its_axis_and_wrong_ones_are_errors(stack, array):
+    np.testing.assert_array_equal(np.asarray(stack[..., 1]), array[..., [1]])
+    np.testing.assert_array_equal(np.asarray(stack[2, ..., 0]), array[2:3, :, :1])
+    assert KernelStack.from_array(array)[:, :, [0, 2]].names is None
+    for key in (np.s_[:, :, 3], np.s_[:, :, []], np.s_[:, :, :, :], np.s_[..., 0, ...]):
+        with pytest.raises(IndexError):
+            stack[key]
+
+
 @pytest.mark.parametrize("rows", [[0, 2, 5], [6, 1], MASK, np.arange(7)], ids=str)
 @pytest.mark.parametrize("columns", [[3], MASK, np.arange(6, -1, -1)], ids=str)
 def test_ix_slices_both_axes(stack, array, rows, columns):

@@ -15,9 +15,9 @@ from .._typing import FloatArray, IntArray
 class KernelStack:
     """M kernel matrices between the same samples, which a split does not copy.
 
-    It looks like an array of shape (n_rows, n_columns, M): it has a length, a shape, and can be
-    sliced on both sample axes, so scikit-learn's model selection takes it as precomputed
-    input. Slices share the matrices and only remember which rows and columns they show.
+    It looks like an array of shape (n_rows, n_columns, M): it has a length and a shape, and can be sliced, so
+    scikit-learn's model selection takes it as precomputed input; as with `np.ix_`, every axis stays. Slices
+    share the matrices and only remember which rows and columns they show.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ class KernelStack:
     >>> stack[np.ix_([0, 2], [1])].matrix(1)
     array([[1.],
            [1.]])
+    >>> stack[:, :, 1].shape
+    (3, 3, 1)
     """
 
     ndim = 3
@@ -103,10 +105,15 @@ class KernelStack:
         return f"KernelStack(shape={self.shape})"
 
     def __getitem__(self, key: Any) -> KernelStack:
-        # axes that are left out, or stand behind "...", are taken as a whole
-        rows, columns, *_ = (*(key if isinstance(key, tuple) else (key,)), ..., ...)
+        rows, columns, kernels = _axes(key)
         part = object.__new__(type(self))
+        chosen = _compose(None, kernels, len(self.matrices))
         part.matrices, part.names = self.matrices, self.names
+        if chosen is not None:
+            part.matrices = [self.matrices[m] for m in chosen]
+            part.names = None if self.names is None else [self.names[m] for m in chosen]
+        if not part.matrices:
+            raise IndexError("KernelStack: no kernel is left; choose at least one.")
         part._rows = _compose(self._rows, rows, self.matrices[0].shape[0])
         part._columns = _compose(self._columns, columns, self.matrices[0].shape[1])
         return part
@@ -177,9 +184,20 @@ def _as_matrix(K: Any, m: int) -> FloatArray:
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
 
 
+def _axes(key: Any) -> tuple[Any, ...]:
+    """What is taken of rows, columns and kernels; all of an axis that is left out, or behind "..."."""
+    keys = key if isinstance(key, tuple) else (key,)
+    place = next((k for k, one in enumerate(keys) if one is ...), len(keys))
+    before, after = keys[:place], keys[place + 1 :]
+    left = KernelStack.ndim - len(before) - len(after)
+    if left < 0 or any(one is ... for one in after):
+        raise IndexError("KernelStack: it has three axes, rows, columns and kernels.")
+    return (*before, *[slice(None)] * left, *after)
+
+
 def _compose(old: IntArray | None, key: Any, size: int) -> IntArray | None:
     """Indices into the matrices after taking `key` from the indices `old` (None: all)."""
-    if key is ... or (isinstance(key, slice) and key == slice(None)):
+    if isinstance(key, slice) and key == slice(None):
         return old
     known = np.arange(size) if old is None else old
     return known[key] if isinstance(key, slice) else known[np.asarray(key).ravel()]
