@@ -99,6 +99,41 @@ def test_weights_equal_those_of_cold_fits(data, case):
         np.testing.assert_allclose(weights, fit.weights_, atol=0.02 * fit.weights_.max())
 
 
+#: rules under which weights of known points may be outside of the bound, and parameters that move the bound
+ALLOWED = {
+    **{f"p={p:.3g}": (kw.LpNorm(p=p), "C") for p in (1.0, 4 / 3, 2.0, 4.0, np.inf)},
+    "penalty": (kw.LpNorm(p=2.0, form="penalty"), "C"),
+    "elastic net": (kw.ElasticNet(l1_ratio=0.5), "C"),
+    "bounded elastic net": (kw.ElasticNet(l1_ratio=0.5, form="constraint"), "C"),
+    "q=1.5": (kw.BlockNorm(q=1.5), "C"),
+    "q=4": (kw.BlockNorm(q=4.0), "C"),
+    "Mahalanobis": (kw.Mahalanobis([[1.0, 0.5, 0.2], [0.5, 1.0, 0.3], [0.2, 0.3, 1.0]]), "C"),
+    "wedge": (kw.Wedge(), "C"),
+    "p": (kw.LpNorm(), "p"),
+}
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("case", ALLOWED)
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "huber", "squared"])
+def test_weights_are_within_the_bound_of_the_regulariser(binary, regression, loss, case):
+    """At points whose solution follows from that of others, too: it is interpolated, or carried over."""
+    Model, source = (
+        (kw.MKLRegressor, regression) if loss in ("huber", "squared") else (kw.MKLClassifier, binary)
+    )
+    rule, param = ALLOWED[case]
+    values = np.geomspace(1e-2, 1e3, 25) if param == "C" else np.geomspace(1.1, 8.0, 25)
+    path = kw.mkl_path(
+        Model(KERNELS, loss=loss, regularizer=rule), source.X, source.y, param, values.tolist()
+    )
+    assert (path.dual_gap <= 1e-3).all()
+    for value, weights in zip(values, path.weights, strict=True):
+        own = rule if param == "C" else clone(rule).set_params(p=value)
+        assert np.isfinite(own.price(weights))
+        factor = own.multiple(weights)
+        assert factor is None or not weights.any() or factor == pytest.approx(1.0, abs=1e-9)
+
+
 def variance_normalised(X):
     Ks = [linear_kernel(X), rbf_kernel(X, gamma=0.3), rbf_kernel(X, gamma=3.0)]
     return np.array([K / (K.diagonal().mean() - K.mean()) for K in Ks])
@@ -356,6 +391,7 @@ def test_an_unknown_parameter_is_named(binary, regularizer, param):
         (kw.ElasticNet(), "l1_ratio", [0.5, 2.0], "l1_ratio=2.0 must be between 0 and 1"),
         (kw.BlockNorm(), "q", [0.5], "q=0.5 must be at least 1"),
         (kw.LpNorm(), "regularizer", ["uniform", "nothing"], "nothing"),
+        (kw.LpNorm(), "C", [], "values is empty"),
     ],
 )
 def test_bad_values_are_named(binary, regularizer, param, values, message):

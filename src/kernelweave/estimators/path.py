@@ -106,6 +106,8 @@ def mkl_path(
             "cost C, such as MKLClassifier and MKLRegressor."
         )
     values = list(np.geomspace(1e-3, 1e3, 50) if values is None else values)
+    if not values:
+        raise ValueError("values is empty: give at least one, or leave it out for 50 values of C.")
     name = _full_name(estimator, param)
     points = specs_along(estimator, name, values)
     prepared = prepare(clone(estimator), X, y, sample_weight)

@@ -407,7 +407,8 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return True
 
     def advice(self, run: Run) -> str:
-        if run.best.certificate.rounding > min(0.5 * run.best.residual, run.tol):
+        stopped = run.reason == "max_iter"  # before rounding was what is left
+        if run.best.certificate.rounding > min(0.5 * run.best.residual, np.inf if stopped else run.tol):
             return "Rounding of the kernel values is the limit: centre or scale the data, or lower C."
         if run.reason == "standstill":
             return "More of them do not improve it: scale the data, lower C, or accept a larger tol."
