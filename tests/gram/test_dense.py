@@ -83,6 +83,37 @@ def test_copies_read_their_own_matrices(rng, other):
     np.testing.assert_array_equal(found.rows(np.array([3]), weights)[0], expected[3])
 
 
+@pytest.mark.parametrize("other", [copy, lambda gram: pickle.loads(pickle.dumps(gram))])
+def test_copies_have_memory_of_their_own(matrices, other):
+    """Memory that was released, even twice, is used for one sum at a time."""
+    gram = DenseGram(matrices(20, 2))
+    total, weights = gram.combine(np.ones(2)), np.array([1.0, 0.5])
+    gram.release(total)
+    gram.release(total)
+    found = other(gram)
+    sums = [gram.combine(weights), gram.combine(2.0 * weights), found.combine(3.0 * weights)]
+    for times, own in enumerate(sums, start=1):
+        expected = times * np.tensordot(weights, np.array(gram.matrices), 1)
+        np.testing.assert_allclose(own, expected, rtol=1e-12)
+
+
+def test_both_values_of_a_certificate_are_of_one_matrix(rng):
+    """Of a matrix that is symmetric up to rounding, products are read by rows, forms from one triangle."""
+    A = rng.normal(size=(3, 40, 6))
+    Ks = A @ A.transpose(0, 2, 1)
+    gram = DenseGram(Ks * (1.0 + 1e-6 * rng.normal(size=Ks.shape)), np.array([1.0, 2.0, 0.5]))
+    weights, alpha = np.array([0.3, 0.0, 0.7]), rng.normal(size=40)
+    before = gram.quad(alpha)
+    fitted = gram.dot(weights, alpha)
+    assert weights @ gram.quad(alpha) == pytest.approx(alpha @ fitted, rel=1e-13)
+    assert weights @ gram.quad(alpha, np.arange(3)[::-1])[::-1] == pytest.approx(alpha @ fitted, rel=1e-13)
+    squares, products = DenseGram.quad_and_products(gram, alpha)
+    assert weights @ squares == pytest.approx(alpha @ fitted, rel=1e-13)
+    np.testing.assert_allclose(weights @ products, fitted, rtol=1e-10, atol=1e-10)
+    assert weights @ before != pytest.approx(alpha @ fitted, rel=1e-13)
+    np.testing.assert_allclose(gram.quad(2.0 * alpha), 4.0 * before, rtol=1e-12)
+
+
 def test_sums_without_kernels_are_zero(monkeypatch):
     monkeypatch.setattr(dense, "CACHED_BYTES", 0)
     assert not np.any(DenseGram(np.ones((2, 5, 5))).combine_each(np.zeros((3, 2))))

@@ -115,6 +115,16 @@ def test_entries_of_single_precision_may_be_rounded_each_in_its_own_way(n):
     check_gram(z @ z.copy().T)
 
 
+def test_one_large_sample_does_not_hide_others_that_are_not_symmetric():
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    K = np.exp(-0.1 * ((x[:, None] - x) ** 2).sum(-1)).astype(np.float32)
+    K[7, 7] = 2e3
+    check_gram(K)
+    K[3, 5] += 2.0
+    with pytest.raises(ValueError, match="not symmetric"):
+        check_gram(K)
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [

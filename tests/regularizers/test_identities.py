@@ -458,3 +458,14 @@ def test_weights_under_a_matrix_are_stationary(spread, rng):
         np.testing.assert_allclose(ratio, ratio.mean(), rtol=1e-6)
         for c in (1e-30, 1e30):  # E in another unit
             np.testing.assert_allclose(Mahalanobis(c * own).weights(n), c**0.5 * d, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1.0, 1e30])
+def test_the_multiple_of_weights_within_the_bound_of_an_elastic_net(ratio, unit):
+    """It is 1 / unit times that of the same weights in other units, and spends the bound."""
+    rule, weights = ElasticNet(ratio, form="constraint"), np.array([0.2, 0.0, 0.9, 0.4])
+    c = rule.multiple(unit * weights)
+    z = c * (unit * weights)
+    assert (ratio * z / (1.0 - (1.0 - ratio) * z)).sum() == pytest.approx(1.0, rel=1e-9)
+    assert c * unit == pytest.approx(rule.multiple(weights), rel=1e-9)

@@ -16,7 +16,7 @@ from .base import MOST_DIAGONALS, Gram
 from .blocked import Unrounded
 from .blocks import tiles, with_rules
 from .choice import EngineChoice, Needs, Task
-from .some_rows import RowsOfSum, RowsOnDemand
+from .some_rows import RowsOnDemand
 
 if TYPE_CHECKING:
     from .dictionary import Kernels
@@ -147,7 +147,7 @@ class DenseGram(Gram):
         self._count(0.5 * np.count_nonzero(weights * self.scales))
         return out
 
-    def rows_on_demand(self, weights: FloatArray) -> RowsOfSum | None:
+    def rows_on_demand(self, weights: FloatArray) -> RowsOnDemand | None:
         kinds = self._by_kind(weights[None], 4)
         if len(kinds) != 1 or np.count_nonzero(weights) > FEW_KERNELS:
             return None
@@ -242,11 +242,11 @@ class DenseGram(Gram):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_places", "spare", "_kept")
+        own = ("_places", "spare", "released", "_kept")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, spare=[], _kept=NOTHING_KEPT)
+        self.__dict__.update(state, spare=[], released=[], _kept=NOTHING_KEPT)
 
     @cached_property
     def _places(self) -> IntArray:
@@ -281,7 +281,8 @@ class DenseGram(Gram):
     def release(self, K: FloatArray) -> None:
         """Keep the memory for the next sum: memory that was used before is faster than new memory."""
         room = K.room if isinstance(K, RowsOnDemand) else K
-        if isinstance(room, np.ndarray) and len(self.released) < MOST_RELEASED:
+        again = any(room is other for other in self.released)
+        if isinstance(room, np.ndarray) and len(self.released) < MOST_RELEASED and not again:
             self.released.append(room)
 
     def square(self, samples: IntArray, weights: FloatArray) -> FloatArray:
@@ -394,6 +395,24 @@ class DenseGram(Gram):
 
     def quad(self, alpha: FloatArray, kernels: IntArray | None = None) -> FloatArray:
         columns = alpha.reshape(self.n_samples, -1)
+        known = self._known_products(columns)
+        if not known:
+            return self._quad(columns, kernels)
+        # predictions came from these products: both values of a certificate are to be those of one matrix,
+        # also if that is symmetric up to rounding only
+        chosen = np.arange(self.n_kernels) if kernels is None else np.asarray(kernels)
+        new = [m for m in chosen.tolist() if m not in known]
+        squares = dict(zip(new, self._quad(columns, np.array(new, dtype=int)).tolist(), strict=True))
+        squares.update({m: float(product @ columns[:, 0]) for m, product in known.items()})
+        return np.array([squares[m] for m in chosen.tolist()])
+
+    def _known_products(self, columns: FloatArray) -> dict[int, FloatArray]:
+        """The products K_m alpha that are kept, if they are those of the only column."""
+        alpha, products = self._kept
+        same = columns.shape[1] == 1 and products and np.array_equal(alpha, columns[:, 0])
+        return products if same else {}
+
+    def _quad(self, columns: FloatArray, kernels: IntArray | None) -> FloatArray:
         support = np.flatnonzero(columns.any(axis=1))
         if np.count_nonzero(columns) < OFTEN * len(support) or len(support) == 0:
             return np.asarray(self.quad_each(columns, kernels).sum(axis=0))
@@ -461,6 +480,8 @@ class DenseGram(Gram):
             deque(map_tiles(multiply, tiles(len(members), MATRICES_EACH)), maxlen=0)
         self._count(0.5 * len(support) / self.n_samples * self.n_kernels)
         found *= self.scales[:, None]
+        for m, product in self._known_products(column[:, None]).items():
+            found[m] = product  # as in `quad`
         return found @ column, found
 
     def _chosen(self, kernels: IntArray | None) -> tuple[IntArray, list[Eight]]:

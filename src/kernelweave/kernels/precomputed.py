@@ -199,7 +199,8 @@ def look_at(
     exact = np.finfo(np.float64)
     allowed = np.sqrt(exact.eps * len(K)) * look.largest + len(K) * exact.tiny
     if K.dtype.kind == "f" and K.dtype.itemsize < 8:  # entries themselves may be rounded, each in its own way
-        allowed += ENTRY_ERRORS * np.finfo(K.dtype).eps * len(K) * float(np.abs(look.diagonal).max())
+        trace = float(np.abs(look.diagonal).sum(dtype=np.float64))  # K_ij^2 <= K_ii K_jj
+        allowed += ENTRY_ERRORS * float(np.finfo(K.dtype).eps) * trace
     if abs(look.apart) > allowed:
         raise ValueError(
             f"{argument} is not symmetric: if the difference is only rounding use (K + K.T) / 2; a block "

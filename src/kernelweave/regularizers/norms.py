@@ -429,9 +429,10 @@ class ElasticNet(Regularizer):
             return 1.0 if np.isfinite(self.price(weights)) else None
         if a == 1.0:
             return 1.0 / float(weights.sum())
-        edge = 1.0 / ((1.0 - a) * top)  # where the price becomes infinite
-        left = lambda c: 1.0 - float((a * c * weights / (1.0 - (1.0 - a) * c * weights)).sum())  # noqa: E731
-        return float(brentq(left, 0.0, edge * (1.0 - 1e-12), xtol=1e-15, rtol=1e-14))
+        shares = weights / top
+        edge = (1.0 - 1e-12) / (1.0 - a)  # where the price becomes infinite
+        left = lambda c: 1.0 - float((a * c * shares / (1.0 - (1.0 - a) * c * shares)).sum())  # noqa: E731
+        return float(brentq(left, 0.0, edge, xtol=1e-15, rtol=1e-14)) / top if left(edge) < 0.0 else None
 
     def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """h' = a^2 / (1 - (1-a) d)^2 and h'' = 2 a^2 (1-a) / (1 - (1-a) d)^3; of the constraint zero."""

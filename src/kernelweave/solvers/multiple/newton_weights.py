@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
+from sklearn.utils import gen_batches
 
 from ..._linalg import distinct, positive_factor
 from ..._typing import FloatArray, IntArray
@@ -29,6 +30,9 @@ FINE, FINEST = 0.03, 0.2
 #: gap above which the Hessian is computed in single precision, if so many samples are free: a step from there
 #: need not be exact, and the certificate takes no part in this
 ROUGH, MANY_FREE = 1e-4, 500
+
+#: share of g'A^-1 g that a solution in single precision may leave; rows that are scaled while in the cache
+DIGITS, CACHED_ROWS = 0.01, 64
 
 #: accuracy of the linear systems behind the Hessian of a loss that couples samples
 EXACT = 1e-4
@@ -289,15 +293,27 @@ def _face_hessian(
 
 
 def _solved(K: FloatArray, added: FloatArray, right: FloatArray, precision: type) -> FloatArray:
-    """(K + diag(added))^-1 right, by Cholesky in this precision, in units that suit it."""
-    diagonal = K.diagonal() + added
-    unit, sizes = float(diagonal.max()), np.abs(right).max(axis=0)
-    sizes[sizes == 0.0] = 1.0
+    """(K + diag(added))^-1 right, by Cholesky; in single precision only as far as that has enough digits.
+
+    The diagonal is scaled to one on both sides, as its entries may be many orders of magnitude apart.
+    """
+    roots = np.sqrt(np.maximum(K.diagonal() + added, 0.0))
+    roots[roots == 0.0] = 1.0
     A: FloatArray = np.empty(K.shape, precision)
-    np.divide(K, unit, out=A, casting="same_kind")
-    A.flat[:: len(A) + 1] = diagonal / unit
-    solved = cho_solve(positive_factor(A, own=True), (right / sizes).astype(precision), check_finite=False)
-    return np.asarray(solved.astype(np.float64) * (sizes / unit))
+    for rows in gen_batches(len(K), CACHED_ROWS):
+        A[rows] = K[rows] / roots[rows, None] / roots
+    A.flat[:: len(A) + 1] = (K.diagonal() + added) / roots**2
+    sides = right / roots[:, None]
+    sizes = np.abs(sides).max(axis=0)
+    sizes[sizes == 0.0] = 1.0
+    factor = positive_factor(A, own=True)
+    found = cho_solve(factor, (sides / sizes).astype(precision), check_finite=False)
+    solved: FloatArray = found.astype(np.float64) * sizes / roots[:, None]
+    if precision is np.float32:
+        left = right - K @ solved - added[:, None] * solved
+        if (np.abs((solved * left).sum(axis=0)) > DIGITS * np.abs((solved * right).sum(axis=0))).any():
+            return _solved(K, added, right, np.float64)
+    return solved
 
 
 def projected_inverse_form(

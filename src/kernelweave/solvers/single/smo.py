@@ -82,8 +82,8 @@ class SMO(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         search = Search(BoxQP.of(K, problem), problem, tol, alpha[:, 0], len(alpha) <= self.exact_samples)
-        if not (search.qp.diagonal.any() or K.any()):
-            search.note(alpha[:, 0])  # without kernels many points are optimal: keep the known one
+        if not search.qp.diagonal.any():  # K = 0, as it is positive semidefinite
+            search.note(alpha[:, 0])  # many points are optimal: keep the known one
             if search.gap <= tol:
                 return search.best
         n = len(alpha)
