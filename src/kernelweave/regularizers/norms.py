@@ -431,7 +431,10 @@ class ElasticNet(Regularizer):
             return 1.0 / float(weights.sum())
         shares = weights / top
         edge = (1.0 - 1e-12) / (1.0 - a)  # where the price becomes infinite
-        left = lambda c: 1.0 - float((a * c * shares / (1.0 - (1.0 - a) * c * shares)).sum())  # noqa: E731
+
+        def left(c: float) -> float:
+            return 1.0 - float((a * c * shares / (1.0 - (1.0 - a) * c * shares)).sum())
+
         return float(brentq(left, 0.0, edge, xtol=1e-15, rtol=1e-14)) / top if left(edge) < 0.0 else None
 
     def price_slopes(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
