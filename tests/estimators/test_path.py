@@ -11,6 +11,7 @@ import kernelweave as kw
 from kernelweave.estimators._base import Spec
 from kernelweave.estimators.path import prepare
 from kernelweave.kernels import RBF, Constant, FunctionKernel, Linear
+from kernelweave.regularizers import PatternNorm
 
 # small costs buy nothing: the paths start there
 pytestmark = pytest.mark.filterwarnings("ignore:every kernel has weight 0")
@@ -30,6 +31,7 @@ CONVEX = {
     "C of Mahalanobis": (kw.Mahalanobis(), "C", COSTS),
     "C of the wedge": (kw.Wedge(), "C", COSTS),
     "C of the uniform sum": (kw.Uniform(), "C", COSTS),
+    "C of a norm of patterns": (PatternNorm([[1, 1, 0], [0, 1, 1]]), "C", COSTS),
     "p": (kw.LpNorm(), "p", [1, 1.1, 4 / 3, 2, 4, np.inf]),
     "regularizer__p": (kw.LpNorm(), "regularizer__p", [4.0, 2.0, 1.0]),
     "l1_ratio": (kw.ElasticNet(), "l1_ratio", [0.0, 0.1, 0.5, 0.9, 1.0]),

@@ -318,9 +318,14 @@ class Mixture:
 
 
 def factor_within(rule: Regularizer, weights: FloatArray) -> float | None:
-    """The c for which the rule allows c d, d being nearly weights that it allows; None if none is known."""
+    """The c for which the rule allows c d, d being nearly weights that it allows; None if none is known.
+
+    Rules without a price of weights allow all that are not negative.
+    """
     if (weights < 0.0).any():
         return None
+    if not (rule.convex and rule.priced):
+        return 1.0
     factor = rule.multiple(weights)
     if factor is None:
         return 1.0 if np.isfinite(rule.price(weights)) else None

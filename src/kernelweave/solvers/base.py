@@ -130,6 +130,10 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     def next_weights(self, run: Run, state: State) -> FloatArray | None:
         """Weights to try after `state`; None where there is nothing left to try."""
 
+    def next_alpha(self, run: Run, state: State) -> FloatArray:
+        """Dual variables from which the machine at the `next_weights` starts: by default those of `state`."""
+        return state.alpha
+
     def may_begin_at(self, regularizer: Regularizer, weights: FloatArray) -> bool:
         """Whether a run may begin at weights that are nearly those of some norms."""
         return True
@@ -272,7 +276,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
 
     def step(self, run: Run, state: State) -> State | None:
         weights = self.next_weights(run, state)
-        return None if weights is None else self.train(run, weights, state)
+        return None if weights is None else self.train(run, weights, state, self.next_alpha(run, state))
 
     def train(
         self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None
@@ -287,7 +291,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         if known is not None and weights is known.weights:
             run.K = known.matrix
         run.K = K = self._matrix(run, weights, previous) if run.K is None else run.K
-        start = alpha if previous is None else previous.alpha
+        start = previous.alpha if alpha is None and previous is not None else alpha
         if previous is not None and isinstance(run.K, FactoredMatrix):
             run.K.start = previous.coefficients
         # under a concave penalty, a kernel that has lost its weight never gets it back

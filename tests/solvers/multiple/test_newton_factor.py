@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from kernelweave.gram import DenseGram
-from kernelweave.losses import EpsInsensitive, Hinge, Logistic, Squared
+from kernelweave.losses import EpsInsensitive, Hinge, Huber, Logistic, Pinball, Squared, SquaredHinge
 from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
 from kernelweave.solvers.multiple import Alternating, choose_solver
 from kernelweave.solvers.multiple.alternating import newton_factor
-from kernelweave.solvers.multiple.newton_weights import _solved, projected_inverse_form, value_hessian
+from kernelweave.solvers.multiple.newton_weights import (
+    _solved,
+    moved_alpha,
+    projected_inverse_form,
+    response_to_weights,
+    value_hessian,
+)
 from kernelweave.solvers.run import Run
+from kernelweave.solvers.single import choose_single
 
 
 @pytest.fixture
@@ -92,6 +99,58 @@ def test_hessian_from_the_products_that_came_with_the_squares(sample, loss):
             known = value_hessian(problem, gram, replace(state, products=own), None, directions)
             read = value_hessian(problem, gram, state, None, directions)
             np.testing.assert_allclose(known, read, rtol=1e-9, atol=1e-9 * np.abs(read).max())
+
+
+LOSSES = [Hinge(), EpsInsensitive(0.3), Pinball(0.3), SquaredHinge(), Logistic(), Squared(), Huber(0.5)]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_alpha_moves_with_the_weights(sample, loss, tied, outputs):
+    """alpha(d + t e) - alpha(d) to first order, while the same samples are free, for every loss."""
+    X, gram = sample
+    y = X[:, :outputs] + 0.3 * X[:, 2:3]
+    problem = Problem(y if loss.task == "regression" else np.sign(y), loss, np.ones((60, 1)), tied)
+    weights, directions = (
+        np.array([0.5, 0.0, 1.0, 0.3]),
+        np.array([[1.0, 0.0, -0.5, 0.0], [0.0, 1.0, 0.0, 0.2]]),
+    )
+
+    def machine(weights):
+        return choose_single("auto", loss).solve(gram.combine(weights), problem, 1e-13)
+
+    @dataclass
+    class At:
+        weights: np.ndarray
+        alpha: np.ndarray
+        products: None = None
+        residual: float = 0.0
+
+    here, t = machine(weights), 1e-5 * np.array([1.0, -0.7])
+    moves = response_to_weights(problem, gram, At(weights, here.alpha), None, directions).moves
+    there = machine(weights + t @ directions).alpha
+    found = moved_alpha(problem, here.alpha, moves, t)
+    np.testing.assert_allclose(
+        found - here.alpha, there - here.alpha, atol=1e-3 * np.abs(there - here.alpha).max()
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("tied", [True, False])
+def test_alpha_that_moves_far_stays_in_its_box(sample, rng, loss, tied):
+    X, _ = sample
+    y = X[:, :1] if loss.task == "regression" else np.sign(X[:, :1])
+    problem = Problem(y, loss, rng.gamma(1.0, size=(60, 1)), tied)
+    alpha = problem.feasible(0.3 * y * problem.C)
+    rows, size = np.flatnonzero(alpha[:, 0])[::2], float(problem.C.max())
+    moved = moved_alpha(problem, alpha, [(rows, 10.0 * rng.normal(size=(len(rows), 2)))], size * np.ones(2))
+    held = np.setdiff1d(np.arange(60), rows)
+    np.testing.assert_array_equal(moved[held], alpha[held])
+    np.testing.assert_array_equal(problem.feasible(moved), moved)
+    if loss.name == "eps_insensitive":  # V* has a kink at zero
+        assert (moved * alpha >= 0.0).all()
+    assert (moved[rows] != alpha[rows]).any()
 
 
 @pytest.mark.parametrize("unit", [1e-50, 1.0, 1e50])

@@ -18,7 +18,7 @@ from ..single.base import lacking
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
 from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
 from .cutting_planes import HALF_WAY, CuttingPlanes
-from .newton_weights import NewtonWeights, projected_inverse_form
+from .newton_weights import NewtonWeights, Response, projected_inverse_form
 
 #: a round ends at this share of the gap before it; for the first round that gap counts as 1/3
 ROUND_SHARE, FIRST_GAP = 0.3, 1.0 / 3.0
@@ -253,7 +253,7 @@ class FieldNewton(NewtonWeights):
 
     fields: Fields
 
-    def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
+    def _response(self, run: Run, state: State, chosen: IntArray) -> Response:
         T = self._T.columns(chosen)
         self.fields.refresh(np.flatnonzero(T.any(axis=0)))
         problem = run.problem
@@ -266,7 +266,7 @@ class FieldNewton(NewtonWeights):
             G = (T @ self.fields.products[:, k][:, free]).T
             K = run.gram.square(free, state.weights)
             total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
-        return total
+        return Response(total)
 
 
 #: the small program of a step is solved to this share of the violation, in at most this many moves per

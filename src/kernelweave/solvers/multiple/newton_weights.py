@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -36,6 +36,25 @@ DIGITS, CACHED_ROWS = 0.01, 64
 
 #: accuracy of the linear systems behind the Hessian of a loss that couples samples
 EXACT = 1e-4
+
+#: halvings that find the multiplier of a sum
+HALVINGS = 40
+
+
+class Response(NamedTuple):
+    """How the value of the machine, and its dual variables, respond to weights d + sum_l t_l e_l.
+
+    Attributes
+    ----------
+    hessian : ndarray of shape (k, k)
+        d2J / dt_m dt_l = g_m' P g_l, as in `value_hessian`.
+    moves : list of (ndarray of int, ndarray of shape (n_rows, k)), optional
+        For every output the samples that are free to move, and P g_l there: to first order alpha moves by
+        -sum_l t_l P g_l. None where these are not computed.
+    """
+
+    hessian: FloatArray
+    moves: list[tuple[IntArray, FloatArray]] | None = None
 
 
 class NewtonWeights(MKLSolver):
@@ -89,6 +108,7 @@ class NewtonWeights(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
+        self._moved: FloatArray | None = None
         self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
@@ -110,8 +130,11 @@ class NewtonWeights(MKLSolver):
         wanted = super().machine_tol(run, previous)
         return wanted if previous is None else min(wanted, max(FINE * previous.residual, FINEST * run.tol))
 
+    def next_alpha(self, run: Run, state: State) -> FloatArray:
+        return state.alpha if self._moved is None else self._moved
+
     def next_weights(self, run: Run, state: State) -> FloatArray:
-        best = self._best
+        best, self._moved = self._best, None
         if best is not None and not state.weights.any():
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
         if best is not None and self.bounds(run, state)[0] > self.bounds(run, best)[1]:
@@ -125,7 +148,8 @@ class NewtonWeights(MKLSolver):
         slopes, curvatures = rule.price_slopes(z)
         descent = 0.5 * (self._T.slopes(state.squares) - slopes)
         chosen = self._candidates(z, descent, rule.tied)
-        hessian = self._hessian(run, state, chosen) + np.diag(0.5 * curvatures[chosen])
+        response = self._response(run, state, chosen)
+        hessian = response.hessian + np.diag(0.5 * curvatures[chosen])
         room = rule.max_weight - z[chosen]
         # within the domain, and only as far as the model can be trusted
         reach = 10.0 * float(z.max()) or float(rule.initial_weights(1)[0])
@@ -136,6 +160,8 @@ class NewtonWeights(MKLSolver):
         moved[moved <= 1e-14 * moved.max()] = 0.0  # zero up to rounding
         if not rule.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
+        if response.moves is not None:
+            self._moved = moved_alpha(run.problem, state.alpha, response.moves, moved[chosen] - z[chosen])
         return self._T.weights(moved)
 
     def _candidates(self, z: FloatArray, descent: FloatArray, tied: bool) -> IntArray:
@@ -145,8 +171,8 @@ class NewtonWeights(MKLSolver):
         entering = entering[np.argsort(-descent[entering], kind="stable")][: self.max_entering]
         return np.concatenate([np.flatnonzero(z), entering])
 
-    def _hessian(self, run: Run, state: State, chosen: IntArray) -> FloatArray:
-        return value_hessian(run.problem, run.gram, state, run.K, self._T.columns(chosen))
+    def _response(self, run: Run, state: State, chosen: IntArray) -> Response:
+        return response_to_weights(run.problem, run.gram, state, run.K, self._T.columns(chosen))
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
@@ -205,10 +231,57 @@ def n_free(problem: Problem, state: State) -> int:
     return int(np.isfinite(curvature).sum(axis=0).max())
 
 
+def moved_alpha(
+    problem: Problem, alpha: FloatArray, moves: list[tuple[IntArray, FloatArray]], steps: FloatArray
+) -> FloatArray:
+    """alpha at weights that changed by `steps`, to first order, in the box and with its sums.
+
+    Samples that are not free keep theirs. With (lower_i, upper_i) the box of a sample, which ends at zero
+    where V* has a kink there, alpha_i becomes min(max(alpha_i - (P G t)_i - b, lower_i), upper_i), b such
+    that the sum is what it was.
+    """
+    found, bounds, loss = alpha.copy(), problem.box(), problem.loss
+    kinked = hasattr(loss, "linear_dual") and loss.linear_dual(problem.y)[1] > 0.0
+    for k, (rows, change) in enumerate(moves):
+        old = alpha[rows, k]
+        lower, upper = (bound[rows, k] for bound in bounds)
+        if kinked:
+            lower, upper = np.where(old > 0.0, 0.0, lower), np.where(old < 0.0, 0.0, upper)
+        new = old - change @ steps
+        found[rows, k] = (
+            _with_sum_of(old, new, lower, upper) if problem.fit_intercept else np.clip(new, lower, upper)
+        )
+    return found
+
+
+def _with_sum_of(old: FloatArray, new: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """min(max(new - b, lower), upper) with b such that the sum is that of `old`, which is in the box."""
+    found, missing, ends = old, 0.0, (new - old) if len(old) else np.zeros(1)
+    total, low, high = float(old.sum()), float(ends.min()), float(ends.max())
+    for _ in range(HALVINGS):
+        b = 0.5 * (low + high)
+        found = np.clip(new - b, lower, upper)
+        missing = total - float(found.sum())
+        low, high = (low, b) if missing > 0.0 else (b, high)
+    inside = (found > lower) & (found < upper)
+    found[inside] += missing / max(int(inside.sum()), 1)  # rounding
+    return found
+
+
 def value_hessian(
     problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
 ) -> FloatArray:
     """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
+
+    The parameters are those of `response_to_weights`.
+    """
+    return response_to_weights(problem, gram, state, K, directions).hessian
+
+
+def response_to_weights(
+    problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
+) -> Response:
+    """How the value of the machine and alpha respond to weights: g_m' P g_l and P g_m, g_m = K_m alpha.
 
     P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
     sum(alpha). Chapelle & Rakotomamonjy (2008).
@@ -225,14 +298,15 @@ def value_hessian(
     """
     if not problem.loss.separable:
         K = gram.combine(state.weights) if K is None else K
-        return _joint_hessian(problem, gram, state, K, directions)
+        return Response(_joint_hessian(problem, gram, state, K, directions))
     if problem.loss.coupled:
         K = gram.combine(state.weights) if K is None else K
-        return _face_hessian(problem, gram, state, np.asarray(K), directions)
+        return Response(_face_hessian(problem, gram, state, np.asarray(K), directions))
     curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
     free = [np.flatnonzero(np.isfinite(column)) for column in curvature.T]
     slopes = _slopes(gram, state, free, directions)
     total: FloatArray | float = 0.0
+    moves: dict[int, FloatArray] = {}
     kinds, which = distinct(list(curvature.T))
     for place, kind in enumerate(kinds):  # outputs that share P, as all outputs of the squared loss do
         outputs = np.flatnonzero(np.equal(which, place)).tolist()
@@ -247,11 +321,14 @@ def value_hessian(
             size = float((gram.diag(state.weights) if K is None else K.diagonal()).mean())
             rough = state.residual > ROUGH and len(rows) >= MANY_FREE
             precision = np.float32 if rough else np.float64
-            total += projected_inverse_form(K_free, ridges, G, problem.fit_intercept, size, precision)
+            form, changes = projected_inverse(K_free, ridges, G, problem.fit_intercept, size, precision)
+            total += form
+            moves.update(zip(outputs, changes, strict=True))
         else:  # on another device
             for own in G:
                 total += part.inverse_form(rows, ridges, own, problem.fit_intercept)
-    return np.asarray(total)
+    known = len(moves) == len(free)
+    return Response(np.asarray(total), [(free[k], moves[k]) for k in range(len(free))] if known else None)
 
 
 def _slopes(
@@ -324,21 +401,31 @@ def projected_inverse_form(
     size: float = 0.0,
     precision: type = np.float64,
 ) -> FloatArray:
-    """sum_j G_j' P G_j with P the inverse of K + diag(curvature), within {x : sum(x) = 0} when `tied`.
+    """The first of what `projected_inverse` returns, for one G or several."""
+    return projected_inverse(K, curvature, G if isinstance(G, list) else [G], tied, size, precision)[0]
+
+
+def projected_inverse(
+    K: FloatArray,
+    curvature: FloatArray,
+    G: list[FloatArray],
+    tied: bool,
+    size: float = 0.0,
+    precision: type = np.float64,
+) -> tuple[FloatArray, list[FloatArray]]:
+    """sum_j G_j' P G_j and every P G_j, P the inverse of K + diag(curvature), on {x : sum(x) = 0} if `tied`.
 
     A share of the diagonal of K, or of `size` if that is larger, is added to the diagonal, because K may be
     zero on the free samples.
     """
-    parts = G if isinstance(G, list) else [G]
-    ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), parts[0].shape[1]
+    ridge, count = 1e-10 * max(float(K.diagonal().mean()) if len(K) else 0.0, size), G[0].shape[1]
     if len(K) <= int(tied) or not (ridge > 0.0 or curvature.any()):
-        return np.zeros((count, count))
-    every = np.hstack([*parts, np.ones((len(K), 1))])
+        return np.zeros((count, count)), [np.zeros_like(own) for own in G]
+    every = np.hstack([*G, np.ones((len(K), 1))])
     solved = _solved(K, curvature + ridge, every, precision)
-    form = every[:, :-1].reshape(-1, count).T @ solved[:, :-1].reshape(-1, count)
+    found = solved[:, :-1]
     if tied:
         ones = solved[:, -1]
-        shift = (ones @ every[:, :-1]).reshape(-1, count)
-        form -= shift.T @ shift / ones.sum()
-    result: FloatArray = 0.5 * (form + form.T)
-    return result
+        found = found - np.outer(ones, found.sum(axis=0) / ones.sum())
+    form = every[:, :-1].reshape(-1, count).T @ found.reshape(-1, count)
+    return 0.5 * (form + form.T), np.split(found, len(G), axis=1)
