@@ -213,7 +213,7 @@ class Alternating(MKLSolver):
         weights, few = self.weights_of(run.regularizer, np.exp(log_norms)), problem.subset(rows)
         K = gram.square(rows, weights)
         single = machine_for(K, choose_single(self.single, problem.loss))
-        alpha = spread(single.solve(K, few, LAST_SHARE * run.tol).alpha, rows, gram.n_samples)
+        alpha = spread(single.solve(K, few, self.pilot_tol).alpha, rows, gram.n_samples)
         step = _log(weights * np.sqrt(np.maximum(gram.quad(alpha), 0.0))) - log_norms
         return log_norms + np.clip(step if newton is None else newton @ step, -1.0, 1.0)
 
