@@ -90,7 +90,7 @@ class NewtonWeights(MKLSolver):
     """
 
     name = "newton"
-    pilot_share, rough_looks, foresees = 8, True, True
+    pilot_share, pilot_tol, rough_looks, foresees = 8, 0.005, True, True
     needs_products = True
     patience = SLOW
 
