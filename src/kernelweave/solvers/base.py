@@ -105,6 +105,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     #: whether a step asks for K_m alpha, which an engine may have from alpha' K_m alpha
     needs_products = False
 
+    #: alpha at the `next_weights`, as far as a solver can tell: the next machine starts there
+    moved: FloatArray | None = None
+
     #: a first solve takes one sample in this many (0: no first solve), to this gap
     pilot_share, pilot_tol = 0, 0.02
 
@@ -129,10 +132,6 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     @abstractmethod
     def next_weights(self, run: Run, state: State) -> FloatArray | None:
         """Weights to try after `state`; None where there is nothing left to try."""
-
-    def next_alpha(self, run: Run, state: State) -> FloatArray:
-        """Dual variables from which the machine at the `next_weights` starts: by default those of `state`."""
-        return state.alpha
 
     def may_begin_at(self, regularizer: Regularizer, weights: FloatArray) -> bool:
         """Whether a run may begin at weights that are nearly those of some norms."""
@@ -275,8 +274,9 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return self.train(run, weights, None, alpha)
 
     def step(self, run: Run, state: State) -> State | None:
+        self.moved = None
         weights = self.next_weights(run, state)
-        return None if weights is None else self.train(run, weights, state, self.next_alpha(run, state))
+        return None if weights is None else self.train(run, weights, state, self.moved)
 
     def train(
         self, run: Run, weights: FloatArray, previous: State | None, alpha: FloatArray | None = None

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from kernelweave.losses import Hinge, MulticlassHinge
 from kernelweave.solvers import Problem, best_intercept, leave_one_out
 from kernelweave.solvers.multiple import choose_solver
-from kernelweave.solvers.multiple.newton_weights import value_hessian
+from kernelweave.solvers.multiple.newton_weights import response_to_weights
 from kernelweave.solvers.single import SMO, BlockDescent, machine_gap
 from kernelweave.solvers.single._simplex_interior import interior_plan
 from kernelweave.testing import check_loss
@@ -164,7 +164,8 @@ def test_second_derivatives_of_the_value_of_the_machine():
     class State:
         alpha, products = slopes(weights)[1], None
 
-    H = value_hessian(sample.problem, sample.gram, State, sample.gram.combine(weights), np.eye(4))
+    K = sample.gram.combine(weights)
+    H = response_to_weights(sample.problem, sample.gram, State, K, np.eye(4)).hessian
     ends = [(slopes(weights + step * e)[0], slopes(weights - step * e)[0]) for e in np.eye(4)]
     quotient = np.array([(up - down) / (2 * step) for up, down in ends])
     assert_allclose(H, quotient, rtol=1e-3, atol=1e-4 * np.abs(H).max())

@@ -16,9 +16,8 @@ from kernelweave.solvers.multiple.alternating import newton_factor
 from kernelweave.solvers.multiple.newton_weights import (
     _solved,
     moved_alpha,
-    projected_inverse_form,
+    projected_inverse,
     response_to_weights,
-    value_hessian,
 )
 from kernelweave.solvers.run import Run
 from kernelweave.solvers.single import choose_single
@@ -78,8 +77,9 @@ def test_hessian_of_several_outputs_is_the_sum_of_each(loss, tied):
     state = choose_solver("auto", rule).solve(problem, gram, rule, 1e-6, 100).state
     K = gram.combine(state.weights)
     parts = [(problem.column(k), replace(state, alpha=state.alpha[:, [k]])) for k in range(4)]
-    each = [value_hessian(own, gram, part, K) for own, part in parts]
-    np.testing.assert_allclose(value_hessian(problem, gram, state, K), sum(each), rtol=1e-10, atol=1e-12)
+    each = [response_to_weights(own, gram, part, K).hessian for own, part in parts]
+    found = response_to_weights(problem, gram, state, K).hessian
+    np.testing.assert_allclose(found, sum(each), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Hinge(), EpsInsensitive(0.3)], ids=repr)
@@ -96,8 +96,9 @@ def test_hessian_from_the_products_that_came_with_the_squares(sample, loss):
         own = gram.quad_and_products(alpha)[1]
         state = replace(found, alpha=alpha, products=None)
         for directions in (None, np.eye(4)[[2, 0]]):
-            known = value_hessian(problem, gram, replace(state, products=own), None, directions)
-            read = value_hessian(problem, gram, state, None, directions)
+            with_products = replace(state, products=own)
+            known = response_to_weights(problem, gram, with_products, None, directions).hessian
+            read = response_to_weights(problem, gram, state, None, directions).hessian
             np.testing.assert_allclose(known, read, rtol=1e-9, atol=1e-9 * np.abs(read).max())
 
 
@@ -161,8 +162,8 @@ def test_forms_in_single_precision_agree_with_double_in_any_units(rng, unit, tie
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
     G = np.column_stack([K @ rng.normal(size=80), np.sin(X[:, 0]) * 1e30, np.zeros(80)])
     curvature = rng.gamma(1.0, size=80) * 0.1
-    wanted = projected_inverse_form(K, curvature, G, tied) / unit
-    found = projected_inverse_form(unit * K, unit * curvature, G, tied, precision=np.float32)
+    wanted = projected_inverse(K, curvature, [G], tied)[0] / unit
+    found = projected_inverse(unit * K, unit * curvature, [G], tied, precision=np.float32)[0]
     sizes = np.sqrt(wanted.diagonal())
     assert (np.abs(found - wanted) <= 1e-4 * np.outer(sizes, sizes)).all()
     np.testing.assert_allclose(found.diagonal(), wanted.diagonal(), rtol=1e-4)
@@ -173,8 +174,8 @@ def test_a_form_in_single_precision_is_of_the_right_size_where_the_kernel_is_sin
     K = np.exp(-0.01 * (X - X.T) ** 2)  # numerically of rank 5
     alpha = rng.normal(size=80)
     G = np.column_stack([K @ alpha, np.exp(-0.02 * (X - X.T) ** 2) @ alpha])
-    forms = [projected_inverse_form(K, np.zeros(80), G, True, 1.0, kind) for kind in (np.float64, np.float32)]
-    double, single = (form.diagonal() for form in forms)
+    forms = [projected_inverse(K, np.zeros(80), [G], True, 1.0, kind) for kind in (np.float64, np.float32)]
+    double, single = (form.diagonal() for form, _ in forms)
     np.testing.assert_allclose(single, double, rtol=0.02)  # single precision alone is off by up to a half
 
 

@@ -16,7 +16,7 @@ from ..growing import Known, Pilot, spread
 from ..problem import Problem
 from ..run import Result, Run
 from ..single import SingleSolver, choose_single, machine_for
-from .newton_weights import n_free, value_hessian
+from .newton_weights import n_free, response_to_weights
 
 #: a step is slow if it leaves more than this share of the gap; and the gap that is near enough for Newton
 #: steps
@@ -311,7 +311,7 @@ def newton_factor(
         return None
     if n_free(problem, state) > getattr(K, "most_inverted", np.inf):
         return None
-    H = value_hessian(problem, gram, state, K)
+    H = response_to_weights(problem, gram, state, K).hessian
     of_weights = each - H * state.weights / squares[:, None]
     factor = np.linalg.inv(each - of_weights @ regularizer.log_slopes(norms))
     return factor if np.isfinite(factor).all() else None

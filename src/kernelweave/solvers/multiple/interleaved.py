@@ -18,7 +18,7 @@ from ..single.base import lacking
 from ..single.smo import EXACT_ROUNDS, EXACT_SAMPLES
 from .alternating import LARGEST_FLOOR, SMALLEST_FLOOR
 from .cutting_planes import HALF_WAY, CuttingPlanes
-from .newton_weights import NewtonWeights, Response, projected_inverse_form
+from .newton_weights import NewtonWeights, Response, projected_inverse
 
 #: a round ends at this share of the gap before it; for the first round that gap counts as 1/3
 ROUND_SHARE, FIRST_GAP = 0.3, 1.0 / 3.0
@@ -265,7 +265,7 @@ class FieldNewton(NewtonWeights):
                 continue
             G = (T @ self.fields.products[:, k][:, free]).T
             K = run.gram.square(free, state.weights)
-            total += projected_inverse_form(K, curvature[free, k], G, problem.fit_intercept)
+            total += projected_inverse(K, curvature[free, k], [G], problem.fit_intercept)[0]
         return Response(total)
 
 

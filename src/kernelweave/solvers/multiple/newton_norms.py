@@ -8,7 +8,7 @@ from ..._typing import FloatArray
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..run import Run
-from .newton_weights import value_hessian
+from .newton_weights import response_to_weights
 
 #: largest factor by which a step may change a norm or a weight; and how far it may raise a norm that is zero,
 #: as a share of the largest
@@ -86,7 +86,7 @@ class NewtonNorms(MKLSolver):
 def curvature(run: Run, state: State) -> FloatArray:
     """Q = d2L/dv2 at the norms of a machine, made positive semidefinite where rounding has spoilt this."""
     d, r = state.weights, np.maximum(state.certificate.dual_norms, 1e-12 * state.certificate.dual_norms.max())
-    H = value_hessian(run.problem, run.gram, state, run.K, np.eye(len(d)))
+    H = response_to_weights(run.problem, run.gram, state, run.K).hessian
     Q = (H / r[:, None]) @ np.linalg.pinv(np.diag(r) - (d / r)[:, None] * H)
     values, U = np.linalg.eigh(0.5 * (Q + Q.T))
     return np.asarray((U * np.maximum(values, 0.0)) @ U.T)

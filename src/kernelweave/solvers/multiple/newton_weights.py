@@ -47,7 +47,7 @@ class Response(NamedTuple):
     Attributes
     ----------
     hessian : ndarray of shape (k, k)
-        d2J / dt_m dt_l = g_m' P g_l, as in `value_hessian`.
+        d2J / dt_m dt_l = g_m' P g_l.
     moves : list of (ndarray of int, ndarray of shape (n_rows, k)), optional
         For every output the samples that are free to move, and P g_l there: to first order alpha moves by
         -sum_l t_l P g_l. None where these are not computed.
@@ -108,7 +108,6 @@ class NewtonWeights(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
-        self._moved: FloatArray | None = None
         self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
@@ -130,11 +129,8 @@ class NewtonWeights(MKLSolver):
         wanted = super().machine_tol(run, previous)
         return wanted if previous is None else min(wanted, max(FINE * previous.residual, FINEST * run.tol))
 
-    def next_alpha(self, run: Run, state: State) -> FloatArray:
-        return state.alpha if self._moved is None else self._moved
-
     def next_weights(self, run: Run, state: State) -> FloatArray:
-        best, self._moved = self._best, None
+        best = self._best
         if best is not None and not state.weights.any():
             return 0.1 * best.weights  # zero was not certified, and there is no model around it
         if best is not None and self.bounds(run, state)[0] > self.bounds(run, best)[1]:
@@ -160,8 +156,7 @@ class NewtonWeights(MKLSolver):
         moved[moved <= 1e-14 * moved.max()] = 0.0  # zero up to rounding
         if not rule.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
-        if response.moves is not None:
-            self._moved = moved_alpha(run.problem, state.alpha, response.moves, moved[chosen] - z[chosen])
+        self.moved = moved_alpha(run.problem, state.alpha, response.moves, moved[chosen] - z[chosen])
         return self._T.weights(moved)
 
     def _candidates(self, z: FloatArray, descent: FloatArray, tied: bool) -> IntArray:
@@ -232,14 +227,16 @@ def n_free(problem: Problem, state: State) -> int:
 
 
 def moved_alpha(
-    problem: Problem, alpha: FloatArray, moves: list[tuple[IntArray, FloatArray]], steps: FloatArray
+    problem: Problem, alpha: FloatArray, moves: list[tuple[IntArray, FloatArray]] | None, steps: FloatArray
 ) -> FloatArray:
     """alpha at weights that changed by `steps`, to first order, in the box and with its sums.
 
-    Samples that are not free keep theirs. With (lower_i, upper_i) the box of a sample, which ends at zero
-    where V* has a kink there, alpha_i becomes min(max(alpha_i - (P G t)_i - b, lower_i), upper_i), b such
-    that the sum is what it was.
+    Without `moves` it is what it was. Samples that are not free keep theirs. With (lower_i, upper_i) the box
+    of a sample, which ends at zero where V* has a kink there, alpha_i becomes min(max(alpha_i - (P G t)_i -
+    b, lower_i), upper_i), b such that the sum is what it was.
     """
+    if moves is None:
+        return alpha
     found, bounds, loss = alpha.copy(), problem.box(), problem.loss
     kinked = hasattr(loss, "linear_dual") and loss.linear_dual(problem.y)[1] > 0.0
     for k, (rows, change) in enumerate(moves):
@@ -268,23 +265,13 @@ def _with_sum_of(old: FloatArray, new: FloatArray, lower: FloatArray, upper: Flo
     return found
 
 
-def value_hessian(
-    problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
-) -> FloatArray:
-    """d2J/dd_m dd_l = g_m' P g_l, with J(d) the value of the machine at weights d and g_m = K_m alpha.
-
-    The parameters are those of `response_to_weights`.
-    """
-    return response_to_weights(problem, gram, state, K, directions).hessian
-
-
 def response_to_weights(
     problem: Problem, gram: Gram, state: State, K: Any, directions: FloatArray | None = None
 ) -> Response:
-    """How the value of the machine and alpha respond to weights: g_m' P g_l and P g_m, g_m = K_m alpha.
+    """How J(d), the value of the machine at weights d, and its alpha respond to d: by g_m' P g_l and P g_m.
 
-    P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
-    sum(alpha). Chapelle & Rakotomamonjy (2008).
+    Here g_m = K_m alpha, and P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace
+    that keeps sum(alpha). Chapelle & Rakotomamonjy (2008).
 
     Parameters
     ----------
@@ -391,18 +378,6 @@ def _solved(K: FloatArray, added: FloatArray, right: FloatArray, precision: type
         if (np.abs((solved * left).sum(axis=0)) > DIGITS * np.abs((solved * right).sum(axis=0))).any():
             return _solved(K, added, right, np.float64)
     return solved
-
-
-def projected_inverse_form(
-    K: FloatArray,
-    curvature: FloatArray,
-    G: FloatArray | list[FloatArray],
-    tied: bool,
-    size: float = 0.0,
-    precision: type = np.float64,
-) -> FloatArray:
-    """The first of what `projected_inverse` returns, for one G or several."""
-    return projected_inverse(K, curvature, G if isinstance(G, list) else [G], tied, size, precision)[0]
 
 
 def projected_inverse(
