@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
+import kernelweave as kw
 from kernelweave.gram import DenseGram
 from kernelweave.losses import LOSSES, EpsInsensitive, Huber, OneClass, Squared
 from kernelweave.regularizers import REGULARIZERS, LpNorm, Uniform
@@ -94,6 +96,24 @@ def test_rounding_around_zero_is_no_fault_of_the_kernel(rng):
     np.testing.assert_array_equal(check_squares(np.array([-3e-14]), gram, alpha), [0.0])
     with pytest.raises(ValueError, match="not positive semidefinite"):
         check_squares(np.array([-1e-6]), gram, alpha)
+
+
+@pytest.mark.parametrize("gram", ["dense", "packed", "blocked"])
+@pytest.mark.parametrize("loss", ["squared", "eps_insensitive"])
+def test_single_precision_of_given_matrices_is_no_fault_of_theirs(rng, gram, loss):
+    """alpha' K alpha of a matrix of rank one may be below 0 by the rounding of its entries."""
+    X = rng.normal(size=(200, 6))
+    y = X[:, 1] + 0.5 * rng.normal(size=200)
+    Ks = np.array([np.outer(x, x) for x in X.T])
+    stack = kw.KernelStack(list(Ks.astype(np.float32)))
+    for rule in (kw.Uniform(), kw.LpNorm(p=1), kw.LpNorm(p=2)):
+        model = kw.MKLRegressor("precomputed", regularizer=rule, loss=loss, C=100.0, gram=gram)
+        assert model.fit(stack, y).dual_gap_ <= 1e-3
+        exact = clone(model).fit(kw.KernelStack(list(Ks)), y)
+        assert model.objective_ == pytest.approx(exact.objective_, rel=3e-3)
+    Ks[2] -= 1e-3 * np.eye(200)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        clone(model).fit(kw.KernelStack(list(Ks.astype(np.float32))), y)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -61,6 +61,8 @@ class Gram(ABC):
     cached_diagonals: FloatArray | None = None
     #: whether entries are differences of larger numbers, and so carry the rounding of those
     centred = False
+    #: whether some entries were given in single precision, and so carry its rounding
+    single = False
     #: whether matrices are positive semidefinite only for vectors of sum zero
     conditional = False
     #: whether the free memory of this computer bounds the engine where no limit is given
@@ -91,6 +93,7 @@ class Gram(ABC):
         live = kernels.live(scales)
         gram = cls.of_blocks(blocks.take(kernels=live), scales[live], choice.task, choice.needs)
         gram.centred = blocks.means is not None
+        gram.single = any(part.dtype == np.float32 for part in blocks.parts)
         return gram, rules, live
 
     @classmethod

@@ -73,6 +73,7 @@ class DenseGram(Gram):
         self.n_samples = self.matrices[0].shape[0]
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.unrounded, self.n_passes = unrounded, 0.0
+        self.single = any(K.dtype == np.float32 for K in self.matrices)
         self.released: list[FloatArray] = []
         self.spare: list[FloatArray] = []
         self._kept = NOTHING_KEPT

@@ -90,6 +90,7 @@ class PackedGram(Gram):
     ) -> None:
         self.triangles, self.kernels, self.scales, self.unrounded = triangles, kernels, scales, unrounded
         self.n_samples, self.n_kernels, self.n_passes = n_samples, len(kernels), 0.0
+        self.single = triangles.dtype == np.float32
 
     @property
     def nbytes(self) -> int:

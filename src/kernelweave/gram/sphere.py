@@ -48,7 +48,16 @@ class SphereGram(Gram):
         self.gram, self.own = gram, diagonals
         self.tops = diagonals.max(axis=1) if tops is None else tops
         self.gaps = self.tops[:, None] - diagonals
-        for name in ("name", "n_samples", "n_kernels", "streams", "most_combined", "centred", "words"):
+        for name in (
+            "name",
+            "n_samples",
+            "n_kernels",
+            "streams",
+            "most_combined",
+            "centred",
+            "single",
+            "words",
+        ):
             setattr(self, name, getattr(gram, name))
         self.portable, self.scales, self.unrounded = gram.portable, gram.scales, gram.unrounded
 

@@ -51,7 +51,16 @@ class Swept(Gram):
 
     def __init__(self, gram: Gram, model: Worker) -> None:
         self.gram, self.model, self.passes = gram, model, 0.0
-        names = ("name", "n_samples", "n_kernels", "streams", "most_combined", "centred", "conditional")
+        names = (
+            "name",
+            "n_samples",
+            "n_kernels",
+            "streams",
+            "most_combined",
+            "centred",
+            "single",
+            "conditional",
+        )
         for name in (*names, "parts_in_place", "words", "scales", "unrounded"):
             setattr(self, name, getattr(gram, name))
         self.spares_sums = 8 * self.n_samples**2 <= SMALL_SUM

@@ -308,11 +308,12 @@ def check_squares(squares: FloatArray, gram: Gram, alpha: FloatArray) -> FloatAr
 def _negligible(gram: Gram, alpha: FloatArray, kernel: int) -> float:
     """How far rounding takes alpha' K alpha below 0: a share of sum_ij |alpha_i alpha_j| sqrt(K_ii K_jj).
 
-    Entries of a centred kernel carry the rounding of the entries before centring, which may be far larger.
+    Entries of a centred kernel carry the rounding of the entries before centring, which may be far larger,
+    and those of a matrix in single precision that of their precision.
     """
     diagonal = gram.diag(np.eye(1, gram.n_kernels, kernel)[0])
     columns = np.abs(alpha).reshape(len(diagonal), -1)
-    share = 1e-6 if gram.rounds or gram.centred else 1e-12
+    share = 1e-6 if gram.rounds or gram.centred or gram.single else 1e-12
     return share * float(((np.sqrt(np.maximum(diagonal, 0.0)) @ columns) ** 2).sum())
 
 
