@@ -7,7 +7,7 @@ import pytest
 
 from kernelweave.losses import LOSSES, Huber, Logistic, Squared, SquaredHinge
 from kernelweave.solvers import Problem, best_intercept
-from kernelweave.solvers.single import LeastSquares, Newton
+from kernelweave.solvers.single import LeastSquares, Newton, machine_gap
 
 SMOOTH = [name for name, cls in LOSSES.items() if not Newton().missing(cls())]
 
@@ -70,6 +70,22 @@ def test_separable_data_of_huge_cost(reference, tied):
     K = np.outer(y, y) + np.eye(20)
     for loss in (Logistic(), SquaredHinge()):
         assert_solved(reference, Problem(y, loss, np.full((20, 1), 1e6), tied), K)
+
+
+@pytest.mark.parametrize("C", [1e4, 1e6])
+def test_few_steps_also_where_most_samples_come_and_go(C):
+    """The class in the middle, kernels of one column: halved steps go in circles from costs of 1e4 on."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(450, 12))
+    target = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.3 * X[:, 4] + 0.5 * rng.normal(size=450)
+    low, high = np.quantile(target, [0.33, 0.66])
+    y = np.where((target > low) & (target <= high), 1.0, -1.0)[:, None]
+    distances = (X.T[:, :, None] - X.T[:, None, :]) ** 2
+    K = 0.3 * (np.exp(-0.5 * distances[::3]).sum(axis=0) + X[:, 1::3] @ X[:, 1::3].T)
+    K += 0.3 * np.exp(-5.0 * (distances[2::3] + distances[[3, 6, 9, 0]])).sum(axis=0)
+    problem = Problem(y, SquaredHinge(), np.full((450, 1), C))
+    machine = Newton().solve(K, problem, 1e-6)
+    assert machine_gap(problem, machine.alpha, K @ machine.alpha) <= 1e-6
 
 
 def test_max_iter_stops_at_a_feasible_point(draw, smooth_loss):

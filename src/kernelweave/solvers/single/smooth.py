@@ -13,6 +13,7 @@ from ..._typing import FloatArray
 from ..certificate import relative
 from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill, centred, uncentred
+from .primal_newton import step_length
 
 
 class LeastSquares(SingleSolver):
@@ -180,15 +181,12 @@ def _step_length(
     dg: FloatArray,
     db: FloatArray,
 ) -> float:
-    """Largest of 1, 1/2, 1/4, ... that lowers the primal objective; 0 when none does."""
-    energy = np.array([(alpha * g).sum(), 2.0 * (alpha * dg).sum(), (step * dg).sum()])
+    """Where the slope of the primal objective along the step has nearly vanished; 0 if it does not fall."""
+    f, along = g + b, dg + db
+    energy, rise = (float(np.vdot(part, dg)) for part in (alpha, step))
 
-    def primal(t: float) -> float:
-        return problem.primal_loss(g + t * dg, b + t * db) + 0.5 * float(energy @ np.array([1.0, t, t * t]))
+    def slope(t: float) -> float:
+        ahead = problem.alpha_of(f + t * along)
+        return energy + t * rise + problem.loss.alpha_sum * float(db.sum()) - float(np.vdot(ahead, along))
 
-    start, t = primal(0.0), 1.0
-    while t > 1e-10:
-        if primal(t) < start:
-            return t
-        t *= 0.5
-    return 0.0
+    return step_length(slope)
