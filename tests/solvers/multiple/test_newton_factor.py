@@ -11,7 +11,7 @@ from kernelweave.gram import DenseGram
 from kernelweave.losses import EpsInsensitive, Hinge, Huber, Logistic, Pinball, Squared, SquaredHinge
 from kernelweave.regularizers import BlockNorm, LpNorm
 from kernelweave.solvers import Problem
-from kernelweave.solvers.multiple import Alternating, choose_solver
+from kernelweave.solvers.multiple import Alternating, NewtonWeights, choose_solver
 from kernelweave.solvers.multiple.alternating import newton_factor
 from kernelweave.solvers.multiple.newton_weights import (
     _solved,
@@ -187,3 +187,16 @@ def test_a_form_in_single_precision_of_samples_of_very_different_size(rng):
     added = 0.1 * sizes**2
     double, single = (_solved(K, added, G, kind) for kind in (np.float64, np.float32))
     np.testing.assert_allclose(G.T @ single, G.T @ double, rtol=1e-4, atol=1e-4 * (G.T @ double).max())
+
+
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_steps_that_went_too_far_are_followed_by_shorter_ones(rng, C):
+    """Kernels of very different rank: full steps would be taken back nearly whole, a hundred times."""
+    X = rng.normal(size=(300, 12))
+    differences = (X.T[:, :, None] - X.T[:, None, :]) ** 2
+    matrices = [np.exp(-0.5 * D) / 0.3 if m % 3 == 0 else np.exp(-5.0 * D) for m, D in enumerate(differences)]
+    matrices[1::3] = [np.outer(x, x) for x in X.T[1::3]]
+    y = np.sin(2.0 * X[:, :1]) + X[:, 1:2] + 0.3 * X[:, 4:5] + 0.5 * rng.normal(size=(300, 1))
+    problem = Problem(y, Squared(), np.full((300, 1), C))
+    found = NewtonWeights().solve(problem, DenseGram(matrices), LpNorm(p=1), tol=1e-3, max_iter=40)
+    assert found.converged

@@ -66,8 +66,9 @@ class NewtonWeights(MKLSolver):
     where P inverts K_d + diag(V*'' / C) on the samples free to move, on the subspace that keeps
     sum(alpha). The quadratic model is minimised exactly over d >= 0 (or the simplex), so weights
     become exactly zero and can return; a step that does not lower F is shortened by
-    interpolation. Only kernels that carry weight or whose s_m asks for some enter the model.
-    Chapelle & Rakotomamonjy (2008), for every loss and every price with two derivatives.
+    interpolation, and the next ones are not much longer. Only kernels that carry weight or whose
+    s_m asks for some enter the model. Chapelle & Rakotomamonjy (2008), for every loss and every price
+    with two derivatives.
 
     Parameters
     ----------
@@ -108,6 +109,7 @@ class NewtonWeights(MKLSolver):
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
+        self._share, self._trusted = 1.0, 1.0  # of the last step of the model, and of the next
         self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
         return super().init(run, norms)
 
@@ -156,6 +158,8 @@ class NewtonWeights(MKLSolver):
         moved[moved <= 1e-14 * moved.max()] = 0.0  # zero up to rounding
         if not rule.tied and 0.0 < float(moved.sum()) < 0.1 * float(z.sum()):
             moved = 0.1 * z + 0.9 * moved  # far below, the value of the machine rises faster than its model
+        self._share, self._trusted = self._trusted, min(1.0, 2.0 * self._trusted)
+        moved = z + self._share * (moved - z) if self._share < 1.0 else moved
         self.moved = moved_alpha(run.problem, state.alpha, response.moves, moved[chosen] - z[chosen])
         return self._T.weights(moved)
 
@@ -176,7 +180,10 @@ class NewtonWeights(MKLSolver):
         price_slopes, _ = run.regularizer.price_slopes(self._T.of(best.weights))
         slope = -0.5 * float(best.squares @ step) + 0.5 * float(price_slopes @ self._T.of(step))
         t = -0.5 * slope / max(rise - slope, 1e-300) if slope < 0 and np.isfinite(rise) else 0.5
-        return best.weights + min(max(t, 0.05), 0.5) * step
+        t = min(max(t, 0.05), 0.5)
+        self._share *= t
+        self._trusted = min(1.0, 2.0 * self._share)
+        return best.weights + t * step
 
 
 class Coordinates:
