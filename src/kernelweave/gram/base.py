@@ -23,6 +23,20 @@ Result = TypeVar("Result")
 #: up to this many kernels each diagonal is looked at on its own, and up to this many entries all are kept
 MOST_DIAGONALS, MOST_ON_DIAGONALS = 1000, 10**7
 
+#: what a view of an engine has from it, and never changes
+OF_ENGINE = (
+    "name",
+    "words",
+    "n_samples",
+    "n_kernels",
+    "scales",
+    "unrounded",
+    "centred",
+    "single",
+    "streams",
+    "most_combined",
+)
+
 
 #: rows of one kernel computed at a time
 ROWS_AT_ONCE = 256

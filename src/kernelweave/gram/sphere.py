@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import FloatArray, IntArray
-from .base import Gram
+from .base import OF_ENGINE, Gram
 
 
 class SphereGram(Gram):
@@ -48,18 +48,8 @@ class SphereGram(Gram):
         self.gram, self.own = gram, diagonals
         self.tops = diagonals.max(axis=1) if tops is None else tops
         self.gaps = self.tops[:, None] - diagonals
-        for name in (
-            "name",
-            "n_samples",
-            "n_kernels",
-            "streams",
-            "most_combined",
-            "centred",
-            "single",
-            "words",
-        ):
+        for name in (*OF_ENGINE, "portable"):
             setattr(self, name, getattr(gram, name))
-        self.portable, self.scales, self.unrounded = gram.portable, gram.scales, gram.unrounded
 
     @property
     def n_passes(self) -> float:

@@ -14,7 +14,7 @@ from .._linalg import distinct
 from .._typing import FloatArray, IntArray
 from .._warnings import collecting, place, tell
 from ._workers import may_use_threads, using_threads
-from .base import Gram
+from .base import OF_ENGINE, Gram
 from .blocks import tiles
 from .choice import free_share
 from .some_rows import RowsOfSum
@@ -51,17 +51,7 @@ class Swept(Gram):
 
     def __init__(self, gram: Gram, model: Worker) -> None:
         self.gram, self.model, self.passes = gram, model, 0.0
-        names = (
-            "name",
-            "n_samples",
-            "n_kernels",
-            "streams",
-            "most_combined",
-            "centred",
-            "single",
-            "conditional",
-        )
-        for name in (*names, "parts_in_place", "words", "scales", "unrounded"):
+        for name in (*OF_ENGINE, "conditional", "parts_in_place"):
             setattr(self, name, getattr(gram, name))
         self.spares_sums = 8 * self.n_samples**2 <= SMALL_SUM
         self.summed: tuple[FloatArray, Any] | None = None  # weights of the last sum; the sum, if released
