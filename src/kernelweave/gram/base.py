@@ -107,7 +107,7 @@ class Gram(ABC):
         live = kernels.live(scales)
         gram = cls.of_blocks(blocks.take(kernels=live), scales[live], choice.task, choice.needs)
         gram.centred = blocks.means is not None
-        gram.single = any(part.dtype == np.float32 for part in blocks.parts)
+        gram.single = blocks.single
         return gram, rules, live
 
     @classmethod

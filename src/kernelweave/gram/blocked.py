@@ -57,7 +57,7 @@ class BlockedGram(Gram):
         self.n_samples, self.n_kernels = self.blocks.n_samples, self.blocks.n_kernels
         self.scales = np.ones(self.n_kernels) if scales is None else np.asarray(scales, dtype=np.float64)
         self.memory_limit = memory_limit
-        self.single = any(part.dtype == np.float32 for part in self.blocks.parts)
+        self.single = self.blocks.single
         self.n_passes = 0.0
 
     @classmethod

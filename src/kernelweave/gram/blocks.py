@@ -82,6 +82,11 @@ class Blocks:
                 found[m] = part.dtype
         return found
 
+    @property
+    def single(self) -> bool:
+        """Whether some kernels have values in single precision."""
+        return any(part.dtype == np.float32 for part in self.parts)
+
     def with_parts(self, parts: list[Shared]) -> Blocks:
         """The same kernels from other parts, such as parts that remember their base."""
         return Blocks(parts, self.members, self.roots, self.means, self.grands)
