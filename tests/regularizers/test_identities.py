@@ -348,8 +348,10 @@ def test_a_ratio_is_a_share(ratio):
 
 def test_what_rules_say_of_themselves():
     assert [ElasticNet(a).sparse for a in (0.0, 0.3, 1.0)] == [False, True, True]
-    assert [ElasticNet(a, "constraint").sparse for a in (0.0, 0.3, 1.0)] == [False, False, True]
-    assert [ElasticNet(a, "constraint").tied for a in (0.0, 0.3, 1.0)] == [False, False, True]
+    assert [ElasticNet(a, "constraint").sparse for a in (0.0, 0.3, 1.0)] == [False, True, True]
+    assert [ElasticNet(a, "constraint").tied for a in (0.0, 0.3, 1.0)] == [False, True, True]
+    assert [ElasticNet(a, "constraint").bent for a in (0.0, 0.3, 1.0)] == [False, True, False]
+    assert not any(ElasticNet(a).bent for a in (0.0, 0.3, 1.0))
     assert not any(ElasticNet(a).tied for a in (0.0, 0.3, 1.0))
     assert [BlockNorm(q).sparse for q in (1.0, 1.5, 2.0)] == [True, False, False]
     assert [BlockNorm(q, "penalty").homogeneous for q in (1.0, 1.5, 2.0)] == [True, False, False]

@@ -26,6 +26,8 @@ class Regularizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     * ``price_slopes(z)``: h' and h'' of a separable h, for Newton steps on the weights;
     * ``weights_from_dual(r)``: 2 dOmega*/d(r^2), the weights of given dual norms, for the joint ascent and
       the program of cutting planes, where weights do not become zero;
+    * ``bend(z)`` and ``shares(d)``: where weights are `bent`, they are functions d_m(z_m) of shares on the
+      simplex: these with two derivatives, and their inverse;
     * ``log_slopes(n)``: d log d_m / d log n_l in closed form instead of by differences;
     * ``largest_norm(a, q)``: a bound of ||a d||_q over the weights of a constraint, for `theory`.
     """
@@ -36,8 +38,10 @@ class Regularizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     convex = True
     #: some weights are exactly zero at the optimum
     sparse = False
-    #: the weights live on the simplex
+    #: the weights, or where these are `bent` their shares, live on the simplex
     tied = False
+    #: each weight is a concave function of its share: `bend`, `shares`
+    bent = False
     #: Omega(n) grows no faster than n; when convex, Omega(c n) = c Omega(n) and Omega* is 0 or infinite
     homogeneous = False
     #: weights come from a maximum, not from a minimum: `weights_from_dual`

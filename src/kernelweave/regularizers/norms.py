@@ -359,7 +359,9 @@ class ElasticNet(Regularizer):
         weights    d_m = n_m / (a S + (1-a) n_m)      conjugate  1/2 sum_m r_m n_m,
                                                                  n_m = (r_m - a S)_+ / (1-a)
 
-    It has the models of the penalty at another C and another l1_ratio (`in_form`, `equivalent_cost`).
+    Its weights are d_m = z_m / (a + (1-a) z_m) of shares z on the simplex, `bend`, in which the problem is
+    convex too. It has the models of the penalty at another C and another l1_ratio (`in_form`,
+    `equivalent_cost`).
 
     Notes
     -----
@@ -393,13 +395,17 @@ class ElasticNet(Regularizer):
 
     @property
     def sparse(self) -> bool:  # type: ignore[override]
-        """Any share of the sum of norms selects; weights under a constraint are found by their norms."""
-        return self._ratio() > 0.0 and (not self._bounded or self.tied)
+        """Any share of the sum of norms selects."""
+        return self._ratio() > 0.0
 
     @property
     def tied(self) -> bool:  # type: ignore[override]
-        """The constraint at l1_ratio = 1 is the simplex."""
-        return self._bounded and self._ratio() == 1.0
+        """A constraint that selects has shares on the simplex, which at l1_ratio = 1 are the weights."""
+        return self._bounded and self._ratio() > 0.0
+
+    @property
+    def bent(self) -> bool:  # type: ignore[override]
+        return self.tied and self._ratio() < 1.0
 
     @property
     def homogeneous(self) -> bool:  # type: ignore[override]
@@ -442,6 +448,17 @@ class ElasticNet(Regularizer):
         a = 0.0 if self._bounded else self._ratio()
         room = np.maximum(1.0 - (1.0 - a) * weights, 1e-12)
         return a**2 / room**2, 2.0 * a**2 * (1.0 - a) / room**3
+
+    def bend(self, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """d = z / (a + (1-a) z) of the constraint, where z is on the simplex; d' and d''."""
+        a = self._ratio()
+        level = a + (1.0 - a) * shares
+        return shares / level, a / level**2, -2.0 * a * (1.0 - a) / level**3
+
+    def shares(self, weights: FloatArray) -> FloatArray:
+        """z = a d / (1 - (1-a) d), whose sum the constraint bounds by 1."""
+        a = self._ratio()
+        return np.asarray(a * weights / np.maximum(1.0 - (1.0 - a) * weights, 1e-12))
 
     def penalty(self, norms: FloatArray) -> float:
         a, total = self._ratio(), float(norms.sum())

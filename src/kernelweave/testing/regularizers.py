@@ -228,6 +228,21 @@ def price_slopes_are_derivatives_of_the_price(regularizer: Any, n_kernels: int) 
         assert_allclose(curvatures, second, rtol=1e-4, atol=1e-5)
 
 
+@contract.promise
+def shares_of_bent_weights_are_on_the_simplex(regularizer: Any, n_kernels: int) -> None:
+    """The price is finite up to where shares sum to one; `bend` has two derivatives, `shares` undoes it."""
+    if not regularizer.bent:
+        raise SkipTest("weights are linear functions of their coordinates")
+    step = 1e-4
+    for z in draws().dirichlet(np.ones(n_kernels), size=5):
+        weights, slopes, curvatures = regularizer.bend(z)
+        assert_allclose(regularizer.shares(weights), z, rtol=1e-9)
+        expect(regularizer.price(weights) == 0 and regularizer.price(1.001 * weights) == np.inf)
+        below, above = (regularizer.bend(z + sign * step * z)[0] for sign in (-1.0, 1.0))
+        assert_allclose(slopes, (above - below) / (2 * step * z), rtol=1e-5)
+        assert_allclose(curvatures, (above - 2 * weights + below) / (step * z) ** 2, rtol=1e-3, atol=1e-6)
+
+
 # -- conjugate ----------------------------------------------------------------------------------
 
 

@@ -48,7 +48,7 @@ RULES = {
     "wedge": Wedge(),
 }
 OTHER_FORMS = {
-    **{f"elastic net {a} constraint": ElasticNet(a, form="constraint") for a in (0.5, 1.0)},
+    **{f"elastic net {a} constraint": ElasticNet(a, form="constraint") for a in (0.1, 0.5, 0.9, 1.0)},
     "block 1 penalty": BlockNorm(q=1, form="penalty"),
     **{f"block {q} penalty": BlockNorm(q=q, form="penalty") for q in (2.5, 4)},
     "mahalanobis penalty": Mahalanobis(positive_definite(1, signs=True), form="penalty"),

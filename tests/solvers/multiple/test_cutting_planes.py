@@ -18,7 +18,7 @@ COSTS = np.geomspace(0.5, 2.0, 6)
 SMOOTH = [LpNorm(p) for p in (8 / 7, 4 / 3, 2.0, 4.0, np.inf)]
 SMOOTH += [LpNorm(1.5, costs=COSTS), LpNorm(2.0, form="penalty"), BlockNorm(1.5), BlockNorm(2.0)]
 LINEAR = [LpNorm(1.0), LpNorm(1.0, costs=COSTS), LpNorm(1.0, form="penalty"), ElasticNet(1.0), Wedge()]
-TIED = [LpNorm(1.0), ElasticNet(1.0, form="constraint"), Wedge(form="constraint")]
+TIED = [LpNorm(1.0), *(ElasticNet(a, form="constraint") for a in (0.2, 0.7, 1.0)), Wedge(form="constraint")]
 
 each_loss = pytest.mark.parametrize(
     "loss", [Hinge(), EpsInsensitive(), OneClass(), Squared(), Logistic()], ids=lambda loss: loss.name
@@ -70,7 +70,9 @@ def test_the_program_of_given_planes(rng, rule):
     """min_d max_k (a_k - g_k'd) + h(d) / 2: no weights do better, and the bound is attained."""
     planes = Planes(Coordinates(np.ones(6)), rule)
     for k in range(8):
-        planes.add(float(rng.uniform(1.0, 2.0)), rng.gamma(1.0, size=6), np.full((3, 1), float(k)))
+        planes.add(
+            float(rng.uniform(1.0, 2.0)), rng.gamma(1.0, size=6), np.full((3, 1), float(k)), np.ones(6)
+        )
         if k:
             lowest = planes.lowest(1.0, np.ones(6), 1.0)
     a, G = np.array([a for a, _ in planes.values]), np.array([g for _, g in planes.values])

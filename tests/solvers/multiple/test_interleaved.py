@@ -35,6 +35,7 @@ RULES = [
     *[LpNorm(p, form="penalty") for p in ORDERS],
     LpNorm(1.0, costs=np.geomspace(0.3, 3.0, 8)),
     *[ElasticNet(ratio) for ratio in (0.0, 0.1, 0.5, 1.0)],
+    *[ElasticNet(ratio, form="constraint") for ratio in (0.1, 0.9)],
     *[BlockNorm(q) for q in (1.0, 1.5, 2.0, 2.5, 4.0, 16.0, np.inf)],
     Uniform(),
     Mahalanobis(),

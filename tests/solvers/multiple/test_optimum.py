@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC, SVR
 
 from kernelweave.losses import EpsInsensitive, Hinge, Logistic, Squared
-from kernelweave.regularizers import LpNorm, Uniform
+from kernelweave.regularizers import ElasticNet, LpNorm, Uniform
 from kernelweave.solvers import best_intercept
 from kernelweave.solvers.multiple import MKL_SOLVERS, Alternating, choose_solver
 from kernelweave.solvers.single import Machine, SingleSolver
@@ -127,6 +127,24 @@ def test_acceleration_does_not_change_the_optimum(draw, loss, memory):
         primal, dual = plain.state.certificate.primal, best.state.certificate.dual
         assert primal == pytest.approx(best.state.certificate.primal, rel=1e-5)
         assert primal >= dual - 1e-9 * abs(dual)
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.5, 0.95])
+def test_a_bounded_elastic_net_selects(draw, loss, ratio):
+    """n_m = (r_m - a S)_+ / (1 - a) with S = sum_m n_m: kernels of small dual norm have no weight at all."""
+    sample, rule = draw(loss, n=40, M=8), ElasticNet(ratio, form="constraint")
+    found = solve(sample, rule, tol=1e-9)
+    assert found.converged
+    proof, level = found.state.certificate, ratio * found.state.certificate.norms.sum()
+    np.testing.assert_allclose(
+        (1 - ratio) * proof.norms,
+        np.maximum(proof.dual_norms - level, 0.0),
+        atol=1e-3 * proof.dual_norms.max(),
+    )
+    without = found.state.weights == 0.0
+    assert (proof.dual_norms[without] <= level * (1 + 1e-3)).all()
+    plain = solve(sample, rule, Alternating(memory=0), tol=1e-3)
+    assert plain.state.certificate.primal == pytest.approx(proof.primal, rel=2e-3)
 
 
 def test_solvers_agree_on_the_simplex(draw, loss):

@@ -95,13 +95,14 @@ class CuttingPlanes(MKLSolver):
         if not 0.0 < self.towards <= 1.0:
             raise ValueError(f"towards={self.towards!r} must be above 0 and at most 1.")
         weights, M = super().init(run, norms), run.gram.n_kernels
-        self._T = Coordinates(run.regularizer.generators(M) if run.regularizer.sparse else np.ones(M))
+        rule = run.regularizer
+        self._T = Coordinates.under(rule, M) if rule.sparse else Coordinates(np.ones(M))
         self._planes = Planes(self._T, run.regularizer)
         self._best: State | None = None  # the state of least F, and an upper bound of F
         self._least = np.inf
         self._left = 1.0  # relative distance of the bounds
         start = run.problem.start()
-        self._planes.add(run.problem.dual_loss(start), run.gram.quad(start), start)
+        self._planes.add(run.problem.dual_loss(start), run.gram.quad(start), start, self._T.of(weights))
         return weights
 
     def restart(self, run: Run, state: State) -> FloatArray:
@@ -139,7 +140,7 @@ class CuttingPlanes(MKLSolver):
         price, (_, value) = run.regularizer.price(state.weights), self.bounds(run, state)
         if value < self._least:
             self._best, self._least = state, value
-        self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha)
+        self._planes.add(run.problem.dual_loss(state.alpha), state.squares, state.alpha, self._z(state))
         if run.regularizer.sparse:
             self._planes.add_price(price, self._z(state))
         upper = self._least
@@ -196,11 +197,10 @@ class Planes:
         self.prices: list[tuple[float, FloatArray]] = []  # below 1/2 h
         self.shares: FloatArray = np.ones(1)  # of the planes below J, where they were lowest
 
-    def add(self, dual_loss: float, squares: FloatArray, alpha: FloatArray) -> None:
-        """The plane of a feasible alpha."""
-        self.values = [*self.values, (dual_loss, 0.5 * self.T.slopes(np.maximum(squares, 0.0)))][
-            -MOST_PLANES:
-        ]
+    def add(self, dual_loss: float, squares: FloatArray, alpha: FloatArray, z: FloatArray) -> None:
+        """The plane of a feasible alpha, where weights are bent the one that touches at z."""
+        constant, slopes = self.T.tangent(np.maximum(squares, 0.0), z)
+        self.values = [*self.values, (dual_loss - 0.5 * constant, 0.5 * slopes)][-MOST_PLANES:]
         self.alphas = [*self.alphas, alpha][-MOST_PLANES:]
 
     def add_price(self, price: float, z: FloatArray) -> None:

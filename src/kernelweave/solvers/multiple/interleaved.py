@@ -253,17 +253,16 @@ class FieldNewton(NewtonWeights):
 
     fields: Fields
 
-    def _response(self, run: Run, state: State, chosen: IntArray) -> Response:
-        T = self._T.columns(chosen)
-        self.fields.refresh(np.flatnonzero(T.any(axis=0)))
+    def _response(self, run: Run, state: State, directions: FloatArray) -> Response:
+        self.fields.refresh(np.flatnonzero(directions.any(axis=0)))
         problem = run.problem
         curvature = problem.loss.dual_curvature(problem.y, state.alpha / problem.C) / problem.C
-        total = np.zeros((len(chosen), len(chosen)))
+        total = np.zeros((len(directions), len(directions)))
         for k in range(problem.shape[1]):
             free = np.flatnonzero(np.isfinite(curvature[:, k]))
             if len(free) == 0:
                 continue
-            G = (T @ self.fields.products[:, k][:, free]).T
+            G = (directions @ self.fields.products[:, k][:, free]).T
             K = run.gram.square(free, state.weights)
             total += projected_inverse(K, curvature[free, k], [G], problem.fit_intercept)[0]
         return Response(total)

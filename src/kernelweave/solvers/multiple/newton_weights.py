@@ -68,7 +68,8 @@ class NewtonWeights(MKLSolver):
     become exactly zero and can return; a step that does not lower F is shortened by
     interpolation, and the next ones are not much longer. Only kernels that carry weight or whose
     s_m asks for some enter the model. Chapelle & Rakotomamonjy (2008), for every loss and every price
-    with two derivatives.
+    with two derivatives. Where weights are bent, d_m = d(z_m) with z on the simplex (the elastic net as a
+    constraint), the steps are those of F(d(z)), which is convex, as J falls and d(z) is concave.
 
     Parameters
     ----------
@@ -104,13 +105,13 @@ class NewtonWeights(MKLSolver):
 
     def may_begin_at(self, regularizer: Regularizer, weights: FloatArray) -> bool:
         """Whether they are in the domain of the model: in order, and below their bound, if there is one."""
-        z = Coordinates(regularizer.generators(len(weights))).of(weights)
+        z = Coordinates.under(regularizer, len(weights)).of(weights)
         return bool((z >= 0.0).all() and (z < regularizer.max_weight).all())
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         self._best: State | None = None
         self._share, self._trusted = 1.0, 1.0  # of the last step of the model, and of the next
-        self._T = Coordinates(run.regularizer.generators(run.gram.n_kernels))
+        self._T = Coordinates.under(run.regularizer, run.gram.n_kernels)
         return super().init(run, norms)
 
     def successor(self, run: Run) -> MKLSolver | None:
@@ -144,10 +145,11 @@ class NewtonWeights(MKLSolver):
         """Weights d = T z where the quadratic model is least, z >= 0."""
         z, rule = np.maximum(self._T.of(state.weights), 0.0), run.regularizer
         slopes, curvatures = rule.price_slopes(z)
-        descent = 0.5 * (self._T.slopes(state.squares) - slopes)
+        descent = 0.5 * (self._T.tangent(state.squares, z)[1] - slopes)
         chosen = self._candidates(z, descent, rule.tied)
-        response = self._response(run, state, chosen)
-        hessian = response.hessian + np.diag(0.5 * curvatures[chosen])
+        response = self._response(run, state, self._T.columns(chosen, z))
+        bows = curvatures - self._T.curvatures(state.squares, z)
+        hessian = response.hessian + np.diag(0.5 * bows[chosen])
         room = rule.max_weight - z[chosen]
         # within the domain, and only as far as the model can be trusted
         reach = 10.0 * float(z.max()) or float(rule.initial_weights(1)[0])
@@ -170,46 +172,74 @@ class NewtonWeights(MKLSolver):
         entering = entering[np.argsort(-descent[entering], kind="stable")][: self.max_entering]
         return np.concatenate([np.flatnonzero(z), entering])
 
-    def _response(self, run: Run, state: State, chosen: IntArray) -> Response:
-        return response_to_weights(run.problem, run.gram, state, run.K, self._T.columns(chosen))
+    def _response(self, run: Run, state: State, directions: FloatArray) -> Response:
+        return response_to_weights(run.problem, run.gram, state, run.K, directions)
 
     def _interpolate(self, run: Run, best: State, trial: State) -> FloatArray:
         """A point between two, where the parabola through F(best), its slope, and F(trial) is least."""
-        step = trial.weights - best.weights
+        z = self._T.of(best.weights)
+        step = self._T.of(trial.weights) - z
         rise = self.bounds(run, trial)[0] - self.bounds(run, best)[1]
-        price_slopes, _ = run.regularizer.price_slopes(self._T.of(best.weights))
-        slope = -0.5 * float(best.squares @ step) + 0.5 * float(price_slopes @ self._T.of(step))
+        price_slopes, _ = run.regularizer.price_slopes(z)
+        slope = 0.5 * float((price_slopes - self._T.tangent(best.squares, z)[1]) @ step)
         t = -0.5 * slope / max(rise - slope, 1e-300) if slope < 0 and np.isfinite(rise) else 0.5
         t = min(max(t, 0.05), 0.5)
         self._share *= t
         self._trusted = min(1.0, 2.0 * self._share)
-        return best.weights + t * step
+        return self._T.weights(z + t * step)
 
 
 class Coordinates:
-    """d = T z, with T a matrix, or a vector for a diagonal one: many kernels need no M x M matrix."""
+    """d = T z, with T a matrix, or a vector for a diagonal one: many kernels need no M x M matrix.
 
-    def __init__(self, T: FloatArray) -> None:
-        self.T, self.diagonal = T, T.ndim == 1
+    Where weights are bent, d_m is a function of its share z_m instead.
+
+    Parameters
+    ----------
+    T : ndarray of shape (M, M) or (M,)
+    bent : Regularizer, optional
+        Knows the function.
+    """
+
+    def __init__(self, T: FloatArray, bent: Any = None) -> None:
+        self.T, self.rule = T, bent
+        self.diagonal = self.T.ndim == 1
+
+    @classmethod
+    def under(cls, regularizer: Regularizer, n_kernels: int) -> Coordinates:
+        """Those in which a regulariser makes weights zero."""
+        return cls(regularizer.generators(n_kernels), regularizer if regularizer.bent else None)
 
     def of(self, weights: FloatArray) -> FloatArray:
         """The coordinates z of weights."""
+        if self.rule is not None:
+            return np.asarray(self.rule.shares(weights))
         return weights / self.T if self.diagonal else np.linalg.solve(self.T, weights)
 
     def weights(self, z: FloatArray) -> FloatArray:
         """The weights at z."""
+        if self.rule is not None:
+            return np.asarray(self.rule.bend(z)[0])
         return self.T * z if self.diagonal else self.T @ z
 
-    def slopes(self, of_weights: FloatArray) -> FloatArray:
-        """Derivatives in z from those in the weights."""
-        return of_weights * self.T if self.diagonal else of_weights @ self.T
+    def tangent(self, squares: FloatArray, z: FloatArray) -> tuple[float, FloatArray]:
+        """c and g of the tangent c + g'z at z of the function s'd(z)."""
+        if self.rule is not None:
+            weights, slopes, _ = self.rule.bend(z)
+            return float(squares @ (weights - slopes * z)), squares * slopes
+        return 0.0, squares * self.T if self.diagonal else squares @ self.T
 
-    def columns(self, chosen: IntArray) -> FloatArray:
-        """Weights at z = 1 in each of some coordinates alone, in rows."""
+    def curvatures(self, squares: FloatArray, z: FloatArray) -> FloatArray:
+        """Second derivatives of s'd(z)."""
+        return np.zeros_like(z) if self.rule is None else np.asarray(squares * self.rule.bend(z)[2])
+
+    def columns(self, chosen: IntArray, z: FloatArray) -> FloatArray:
+        """Derivatives of the weights in some coordinates, in rows."""
         if not self.diagonal:
             return np.asarray(self.T[:, chosen].T)
         found = np.zeros((len(chosen), len(self.T)))
-        found[np.arange(len(chosen)), chosen] = self.T[chosen]
+        slopes = self.T if self.rule is None else self.rule.bend(z)[1]
+        found[np.arange(len(chosen)), chosen] = slopes[chosen]
         return found
 
 

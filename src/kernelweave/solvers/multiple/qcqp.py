@@ -56,7 +56,7 @@ class QCQP(MKLSolver):
         if not (regularizer.convex and regularizer.sparse and regularizer.priced):
             return False
         rule: Any = regularizer
-        return not rule.price_slopes(np.ones(1))[1].any()
+        return not (rule.bent or rule.price_slopes(np.ones(1))[1].any())
 
     def init(self, run: Run, norms: FloatArray) -> FloatArray:
         loss = run.problem.loss
@@ -91,12 +91,12 @@ def solved(problem: Problem, gram: Any, regularizer: Regularizer) -> tuple[Float
     """
     rule: Any = regularizer
     M, unit = gram.n_kernels, float(problem.C.mean())
-    T = Coordinates(regularizer.generators(M))
+    T = Coordinates.under(regularizer, M)
     roots = [np.sqrt(unit) * root(gram.combine(one)) for one in np.eye(M)]
     a = cvxpy.Variable(problem.shape)
     bound = cvxpy.Variable() if rule.tied else None
     most = [bound] * M if rule.tied else np.sqrt(rule.price_slopes(np.ones(M))[0] / unit)
-    columns = T.columns(np.arange(M))
+    columns = T.columns(np.arange(M), np.ones(M))
     limits = [cvxpy.norm(_stack(roots, columns[k]) @ a, "fro") <= most[k] for k in range(M)]
     lower, upper = (np.broadcast_to(side / unit, problem.shape) for side in problem.box())
     sides = [a >= lower] * bool(np.isfinite(lower).all()) + [a <= upper] * bool(np.isfinite(upper).all())
