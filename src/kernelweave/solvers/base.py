@@ -270,6 +270,7 @@ class MKLSolver(Method, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
             self.learn_nearby(run, known)
         if known is not None and known.start is not None:  # what the machine finds here is known too
             run.K, at, run.n_iter = known.matrix, known.start, run.n_iter + known.n_machines - 1
+            run.begin = Begin()  # nobody else needs the matrix, so the next may be made in its place
             return self.certified(run, weights, at.alpha, at.fitted, at.squares, at.machine_tol)
         return self.train(run, weights, None, alpha)
 

@@ -25,8 +25,13 @@ SLOW, NEAR = 0.3, 0.3
 #: gap below which steps use Newton's matrix of all samples, not of few, if all are at hand
 FAR = 0.02
 
-#: most by which a change of log norms may exceed the plain step: a norm near zero is slow to return
-LEAP = 4.0
+#: most by which a change of log norms may exceed the plain step, as a norm near zero is slow to return; the
+#: share of that left after a step that led astray, and how much of it every other step brings back
+LEAP, SHORTER, LONGER = 4.0, 0.25, 2.0
+
+#: a norm under this share of the largest may rise above the plain step by this at most, since its model knows
+#: nothing of the size at which it begins to matter
+NEGLIGIBLE, RISING = 0.01, 2.0
 
 #: plain steps start with norms of at least this share of the largest, where other steps led astray
 LEAST = 1e-3
@@ -114,6 +119,7 @@ class Alternating(MKLSolver):
         self._best = -np.inf if self.dual else np.inf  # bound of the best joint value so far
         self._points = [self.safe(_log(norms))]  # log norms whose weights were tried
         self._images: list[FloatArray] = []  # where the steps from them lead
+        self._reach = LEAP  # most by which the next change may exceed the plain step
         self._leapt = False  # whether the last proposal was more than the plain step
         self._before = np.inf  # residual of the last iterate
         self._from = self._plain = self._points[0]  # where the last step started, and its plain end
@@ -226,7 +232,9 @@ class Alternating(MKLSolver):
         if self.is_worse(run, state) and self._leapt:
             # take the plain step from where it leapt, and forget the steps before
             self._points, self._images, self._newton = [self._from], [self._plain], None
+            self._reach *= SHORTER
         else:
+            self._reach = min(LEAP, LONGER * self._reach)
             proof = state.certificate
             image = proof.dual_norms if self.dual else proof.norms
             self._from, self._plain = self._points[-1], self.safe(_log(image))
@@ -241,8 +249,9 @@ class Alternating(MKLSolver):
             aim = self._plain if self._newton is None else self._from + self._newton @ step
             self._images = [*self._images, aim]
         self._before = state.residual
-        leap = extrapolate(self._points, self._images) - self._plain
-        proposal = self.safe(self._plain + np.clip(leap, -LEAP, LEAP))
+        leap = np.clip(extrapolate(self._points, self._images) - self._plain, -self._reach, self._reach)
+        most = np.maximum(self._plain + RISING, float(self._plain.max()) + np.log(NEGLIGIBLE))
+        proposal = self.safe(np.minimum(self._plain + leap, most))
         self._leapt = len(self._images) > 1 or self._newton is not None
         self._points = [*self._points, proposal][-1 - self.memory :]
         self._images = self._images[-self.memory :] if self.memory else []
