@@ -59,10 +59,8 @@ def encode_labels(y: Any, weight: FloatArray, names: Sequence[str] | None = None
         return _encode_indicators(y, weight, names)
     classes, labels = np.unique(y[weight > 0], return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
-            f"y has 1 class ({classes.tolist()[0]!r}) among the samples of positive weight; "
-            "a classifier needs at least two."
-        )
+        where = "" if (weight > 0).all() else " among the samples of positive weight"
+        raise ValueError(f"y has 1 class ({classes.tolist()[0]!r}){where}; a classifier needs at least two.")
     return classes, labels
 
 
