@@ -238,9 +238,28 @@ def shares_of_bent_weights_are_on_the_simplex(regularizer: Any, n_kernels: int) 
         weights, slopes, curvatures = regularizer.bend(z)
         assert_allclose(regularizer.shares(weights), z, rtol=1e-9)
         expect(regularizer.price(weights) == 0 and regularizer.price(1.001 * weights) == np.inf)
-        below, above = (regularizer.bend(z + sign * step * z)[0] for sign in (-1.0, 1.0))
-        assert_allclose(slopes, (above - below) / (2 * step * z), rtol=1e-5)
-        assert_allclose(curvatures, (above - 2 * weights + below) / (step * z) ** 2, rtol=1e-3, atol=1e-6)
+        below, above = (regularizer.bend((1.0 + sign * step) * z) for sign in (-1.0, 1.0))
+        assert_allclose(slopes, (above[0] - below[0]) / (2 * step * z), rtol=1e-5)
+        assert_allclose(curvatures, (above[1] - below[1]) / (2 * step * z), rtol=1e-4, atol=1e-6)
+
+
+@contract.promise
+def weights_stay_below_their_bound(regularizer: Regularizer, n_kernels: int) -> None:
+    """No norms have weights above `max_weight`, of which solvers make no more."""
+    for n in _norms(n_kernels, 5):
+        top = float(max(regularizer.weights(size * n).max() for size in (1e-3, 1.0, 1e3, 1e6)))
+        expect(top <= regularizer.max_weight * SLACK, f"weight {top}")
+
+
+@contract.promise
+def tied_coordinates_are_on_the_simplex(regularizer: Any, n_kernels: int) -> None:
+    """Where rules say that they are tied, coordinates of sum one cost nothing, and more are refused."""
+    if not regularizer.tied or regularizer.bent:
+        raise SkipTest("nothing ties coordinates, or shares of bent weights are checked")
+    T = regularizer.generators(n_kernels)
+    T = np.diag(T) if np.ndim(T) == 1 else T
+    for z in draws().dirichlet(np.ones(n_kernels), size=5):
+        expect(regularizer.price(T @ z) == 0 and regularizer.price(1.001 * T @ z) == np.inf)
 
 
 # -- conjugate ----------------------------------------------------------------------------------

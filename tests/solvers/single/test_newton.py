@@ -88,6 +88,21 @@ def test_few_steps_also_where_most_samples_come_and_go(C):
     assert machine_gap(problem, machine.alpha, K @ machine.alpha) <= 1e-6
 
 
+@pytest.mark.parametrize("size", [1e5, 1e7])
+@pytest.mark.parametrize("loss", [SquaredHinge(), Huber()], ids=lambda loss: loss.name)
+def test_costs_and_kernels_of_odd_units(loss, size):
+    """Nearly a hard margin: from alpha = 0, steps end at the first bend of the loss when C K is 1e11."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = np.sign(X[:, :1] + 0.3 * rng.normal(size=(150, 1)))
+    K = size * np.exp(-0.25 * ((X[:, None] - X) ** 2).sum(axis=2))
+    problem = Problem(
+        y if loss.name == "squared_hinge" else 3.0 * X[:, 1:2] * y, loss, np.full((150, 1), 1e4)
+    )
+    machine = Newton().solve(K, problem, 1e-4)
+    assert machine_gap(problem, machine.alpha, machine.fitted) <= 1e-3
+
+
 def test_max_iter_stops_at_a_feasible_point(draw, smooth_loss):
     sample = draw(smooth_loss, C=100.0)
     machine = Newton(max_iter=1).solve(sample.K, sample.problem, 1e-12)

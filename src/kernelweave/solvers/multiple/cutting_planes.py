@@ -12,12 +12,16 @@ from ..._typing import FloatArray
 from ...regularizers import Regularizer
 from ..base import MKLSolver, State
 from ..certificate import relative
-from ..run import Run
+from ..run import STILL, Run
 from ..single import SingleSolver
 from .newton_weights import Coordinates, minimise_model
 
 #: when other methods hand over: how far to go from the best weights towards those where the planes are lowest
 HALF_WAY = 0.5
+
+#: planes per kernel that may bring no progress: before there are as many as weights, they may meet nowhere
+#: near the optimum
+PATIENCE = 2
 
 #: share of the way towards the largest possible weight
 INSIDE = 0.9
@@ -95,6 +99,8 @@ class CuttingPlanes(MKLSolver):
         if not 0.0 < self.towards <= 1.0:
             raise ValueError(f"towards={self.towards!r} must be above 0 and at most 1.")
         weights, M = super().init(run, norms), run.gram.n_kernels
+        if self.towards == 1.0:
+            self.patience = (max(STILL[0], PATIENCE * M), STILL[1])
         rule = run.regularizer
         self._T = Coordinates.under(rule, M) if rule.sparse else Coordinates(np.ones(M))
         self._planes = Planes(self._T, run.regularizer)

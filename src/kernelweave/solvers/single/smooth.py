@@ -15,6 +15,9 @@ from ..problem import Problem, best_intercept
 from .base import Machine, SingleSolver, Standstill, centred, uncentred
 from .primal_newton import step_length
 
+#: relative gap of a descent that led nowhere; then costs rise to those of the problem, by these shares
+NOWHERE, SHARES = 0.1, (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+
 
 class LeastSquares(SingleSolver):
     """Solves (K + diag(1/C)) alpha + b = y, sum(alpha) = 0, by one Cholesky factor for all outputs.
@@ -62,7 +65,8 @@ class Newton(SingleSolver):
     """Semismooth Newton steps on  alpha + C V'(y, K alpha + b) = 0,  sum(alpha) = 0,  with a line search.
 
     Samples with zero curvature drop out of the linear system, so a step costs the cube of the
-    number of curved ones (margin violators for the squared hinge). Chapelle (2007).
+    number of curved ones (margin violators for the squared hinge). Chapelle (2007). Where C K is so large
+    that steps from afar end at the first bend of the loss, costs are raised step by step.
 
     Parameters
     ----------
@@ -87,10 +91,23 @@ class Newton(SingleSolver):
 
     def solve_column(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         if not (problem.fit_intercept and isinstance(K, np.ndarray)):
-            return self._descended(K, problem, tol, alpha)
+            return self._raised(K, problem, tol, alpha)
         about, means = centred(K)
-        machine = self._descended(about, problem, tol, alpha)
+        machine = self._raised(about, problem, tol, alpha)
         return replace(machine, fitted=uncentred(machine.fitted, means, machine.alpha))
+
+    def _raised(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
+        """Newton steps from alpha; if they lead nowhere, from the solutions at smaller costs."""
+        machine = self._descended(K, problem, tol, alpha)
+        if machine.n_iter >= self.max_iter or _gaps(problem, machine)[0] <= max(tol, NOWHERE):
+            return machine
+        other, count = Machine(problem.start(), problem.start(), 0), machine.n_iter
+        for share in SHARES:
+            smaller = replace(problem, C=share * problem.C)
+            other = self._descended(K, smaller, tol, smaller.feasible(other.alpha))
+            count += other.n_iter
+        best = min(machine, other, key=lambda one: _gaps(problem, one)[0])
+        return replace(best, n_iter=count)
 
     def _descended(self, K: FloatArray, problem: Problem, tol: float, alpha: FloatArray) -> Machine:
         """Newton steps from alpha."""
