@@ -233,7 +233,7 @@ def summarise(rows: list[dict]) -> Summary:
     rows = [row for row in rows if "concordance" in row]
     lines, notes = lines_of(rows), []
     auto, uniform, best = by_cohort(rows, AUTO), by_cohort(rows, UNIFORM), hindsight(rows)
-    if auto and set(auto) == set(uniform):
+    if auto and set(auto) == set(uniform) == set(best):
         gain, lost = (mean([auto[c] - other[c] for c in auto]) for other in (uniform, best))
         verdicts = [f"{gain:+.3f} against the uniform sum (wanted: +.010 or more)",
                     f"{lost:+.3f} against the best with hindsight (wanted: -.010 or more)"]  # fmt: skip

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ._gaps import is_missing
 from ._typing import BoolArray, FloatArray
 from ._words import listed, quoted, row_list
-from .kernels.faults import is_missing
 
 #: what the columns of a survival study are called
 EVENT_NAME = re.compile(r"event|status|death|dead|died|deceased|censor|relapse|vital", re.I)

@@ -14,13 +14,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from .._gaps import is_missing
 from .._linalg import blas_threads_for
 from .._typing import FloatArray, IntArray
 from .._warnings import warn
 from ..gram import KernelSource, KernelStack, Predictor
 from ..gram.missing import MISSING, with_gaps
 from ..kernels import as_views
-from ..kernels.faults import is_missing
 from ..solvers.checkpoint import Keeper
 from ..solvers.greedy import BestSubset, FactorDictionary, Fit, GreedyPoint, GreedyTask, GroupOMP, best_subset
 from ..solvers.run import Result

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight
 
+from .._gaps import is_missing
 from .._registry import did_you_mean
 from .._typing import FloatArray, IntArray
 from .._words import listed, quoted
@@ -21,7 +22,7 @@ from ..gram.sources import Gaps
 from ..gram.tables import Table
 from ..kernels import Views, as_views
 from ..kernels.columns import column_names
-from ..kernels.faults import as_floats, is_missing, is_pandas, not_finite_error, unusable_error
+from ..kernels.faults import as_floats, is_pandas, not_finite_error, unusable_error
 from ..kernels.views import lacking
 
 #: sizes whose squares and products with C are floating-point numbers

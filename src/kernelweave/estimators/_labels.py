@@ -410,7 +410,10 @@ class LabelsMixin(ClassifierMixin):  # type: ignore[misc]  # scikit-learn has no
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        scheme = getattr(self, "multiclass", "shared")
+        # labels that share kernels have one cost per sample, so no weights of classes
+        alike = getattr(self, "class_weight", None) is None
+        tags.classifier_tags.multi_label = scheme == "ovr" or (scheme == "shared" and alike)
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._gaps import is_missing
 from .._words import counted, listed, row_list
 from .columns import column_names
 
@@ -86,30 +87,6 @@ def _faults(column: Any) -> tuple[int, int]:
     missing = np.asarray(column.isna()) if hasattr(column, "isna") else is_missing(np.asarray(column))
     values = as_floats(column if not missing.any() else np.asarray(column)[~missing])
     return int(missing.sum()), 0 if values is None else int(np.isinf(values).sum())
-
-
-def is_missing(values: np.ndarray) -> np.ndarray:
-    """Where an array of any type has None, NaN, NaT or pandas.NA: none of them equals itself.
-
-    Examples
-    --------
-    >>> is_missing(np.array(["a", None, np.nan], dtype=object))
-    array([False,  True,  True])
-    """
-    if values.dtype.kind in "fcmM":
-        return np.asarray(np.isnat(values) if values.dtype.kind in "mM" else np.isnan(values))
-    if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=bool)
-    return np.array([_is_gap(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
-
-
-def _is_gap(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return not bool(value == value)
-    except (TypeError, ValueError):  # pandas.NA == pandas.NA has no truth value; an array has several
-        return type(value).__name__ == "NAType"
 
 
 def as_floats(column: Any) -> np.ndarray | None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._backend import to_host
+from .._gaps import is_missing
 from .._registry import did_you_mean
 from .._words import listed, quoted
 from .columns import (
@@ -23,7 +24,7 @@ from .columns import (
     take_rows,
     with_gaps,
 )
-from .faults import is_missing, is_pandas
+from .faults import is_pandas
 from .strings import text_column
 
 #: IDs that a message shows
