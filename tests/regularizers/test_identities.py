@@ -340,10 +340,18 @@ def test_costs_are_positive(costs):
         LpNorm(p=2, costs=costs).penalty(np.ones(2))
 
 
-@pytest.mark.parametrize("ratio", [-0.1, 1.5, np.nan])
+@pytest.mark.parametrize("ratio", [-0.1, 1.5, np.nan, "x", None])
 def test_a_ratio_is_a_share(ratio):
     with pytest.raises(ValueError, match="l1_ratio="):
         ElasticNet(ratio).penalty(np.ones(2))
+
+
+@pytest.mark.parametrize("order", [0.5, np.nan, "x", None])
+def test_orders_are_numbers_of_at_least_one(order):
+    with pytest.raises(ValueError, match=r"BlockNorm: q=.* must be at least 1"):
+        BlockNorm(order).penalty(np.ones(2))
+    with pytest.raises(ValueError, match=r"LpNorm: p=.* must be at least 1"):
+        LpNorm(order).penalty(np.ones(2))
 
 
 def test_what_rules_say_of_themselves():

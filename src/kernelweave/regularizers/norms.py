@@ -302,7 +302,7 @@ class BlockNorm(TwoForms):
         return super().size_of_weights(norms, mu, degree)
 
     def _order(self) -> float:
-        if not self.q >= 1:
+        if not (isinstance(self.q, Real) and self.q >= 1):
             raise ValueError(f"BlockNorm: q={self.q!r} must be at least 1.")
         if checked_form(self) == "penalty" and np.isinf(self.q):
             raise ValueError("BlockNorm: q=inf has no penalty form; use a finite q.")
@@ -515,6 +515,6 @@ class ElasticNet(Regularizer):
         return checked_form(self) == "constraint"
 
     def _ratio(self) -> float:
-        if not 0 <= self.l1_ratio <= 1:
+        if not (isinstance(self.l1_ratio, Real) and 0 <= self.l1_ratio <= 1):
             raise ValueError(f"ElasticNet: l1_ratio={self.l1_ratio!r} must be between 0 and 1.")
         return float(self.l1_ratio)

@@ -16,7 +16,7 @@ from .base import Machine, SingleSolver, Standstill, centred, uncentred
 from .primal_newton import step_length
 
 #: relative gap of a descent that led nowhere; then costs rise to those of the problem, by these shares
-NOWHERE, SHARES = 0.1, (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
+NOWHERE, COST_SHARES = 0.1, (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)
 
 
 class LeastSquares(SingleSolver):
@@ -102,7 +102,7 @@ class Newton(SingleSolver):
         if machine.n_iter >= self.max_iter or _gaps(problem, machine)[0] <= max(tol, NOWHERE):
             return machine
         other, count = Machine(problem.start(), problem.start(), 0), machine.n_iter
-        for share in SHARES:
+        for share in COST_SHARES:
             smaller = replace(problem, C=share * problem.C)
             other = self._descended(K, smaller, tol, smaller.feasible(other.alpha))
             count += other.n_iter
